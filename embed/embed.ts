@@ -3,7 +3,7 @@ import type { AgentDetail, AgentSummary } from '#core/agents/contract'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { schemaWithOriginal } from '#core/tasks/run/answer-form'
 import { NoProjectError } from '#interfaces/cli/contract'
-import { explainUnwritable } from '#interfaces/cli/project/make-files'
+import { explainUnwritable, makeFolder } from '#interfaces/cli/project/make-files'
 import { isProject } from '#interfaces/cli/project/project'
 import type { EventOf } from '#interfaces/rest/client'
 import type { Operations } from '#interfaces/rest/client-operations'
@@ -129,7 +129,7 @@ export class Svc {
     if (!(await isProject({ files }, root))) {
       const remedy = 'make one with "svc init", or pass create: true to Svc.open'
       if (!create) throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
-      await explained(makeFolder(files, root))
+      await explained(makeProject(files, root))
     }
     const { BUILTINS } = await import('../builtins/index.ts')
     const opening = openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options })
@@ -308,10 +308,9 @@ export class SvcHooks {
   }
 }
 
-async function makeFolder(files: Ports['files'], root: string): Promise<void> {
-  await files.mkdir(root, { recursive: true })
-  // Not recursive, because Node would report a read-only file system as a missing folder.
-  await files.mkdir(join(root, '.svc'), { mode: 0o700 })
+async function makeProject(files: Ports['files'], root: string): Promise<void> {
+  await makeFolder(files, resolve(root))
+  await makeFolder(files, join(root, '.svc'), 0o700)
 }
 
 /** Replaces errors about a folder that cannot be written. */

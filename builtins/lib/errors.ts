@@ -1,4 +1,4 @@
-import { defineError, errorMessage } from '#kernel'
+import { defineError, errorMessage, type SvcError } from '#kernel'
 
 const WRONG = 'Something went wrong inside the service; its log has the details'
 /** An unexpected error inside the service; the log describes it, under the request id if the message has one. */
@@ -8,6 +8,23 @@ export const InternalError = defineError({
   title: 'Internal error',
   message: (given: { request_id: string } | void) => (given ? `${WRONG} under ${given.request_id}.` : `${WRONG}.`),
 })
+/** The files of the program were replaced, as by a build or an upgrade, and this process needs one that is gone. */
+export const ProgramChangedError = defineError({
+  code: 'program_changed',
+  status: 500,
+  title: 'Program changed',
+  message: () =>
+    'The program on disk was replaced after this process started, and a part that it needs is gone; restart the service with: svc restart',
+})
+/** Matches errors about a file of the build that is gone, or comes from another build. */
+const OTHER_BUILD = /Cannot find module '[^']*\/dist\/[\w-]+\.js'|does not provide an export named/
+
+/** Returns the error to show for an unexpected one, which the log describes. */
+export function unexpectedError(thrown: unknown, request_id?: string): SvcError {
+  if (OTHER_BUILD.test(errorMessage(thrown))) return new ProgramChangedError()
+  return new InternalError(request_id === undefined ? undefined : { request_id })
+}
+
 export const DiskFullError = defineError({
   code: 'disk_full',
   status: 503,

@@ -1,4 +1,5 @@
 import { type Operation, type OperationCall, type PluginHandle, parse, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 
 /** Page parameters of a list, as specified. */
 export const Page = z.object({
@@ -21,6 +22,12 @@ export interface HiddenRows<I extends z.ZodObject = z.ZodObject> {
   count(input: z.output<I>, services: Services): number | Promise<number>
 }
 
+/** The request that a notice is about. */
+export interface NoticeRequest<I extends z.ZodObject = z.ZodObject> {
+  input: z.output<I>
+  tenant: string
+}
+
 declare module '#kernel' {
   interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodType = z.ZodType, C = OperationCall> {
     /**
@@ -30,11 +37,27 @@ declare module '#kernel' {
     /**
      * Returns a line for people about the whole answer, in printable ASCII. Sent over HTTP as the header `X-Notice`.
      */
-    notice?(services: Services): string | undefined | Promise<string | undefined>
+    notice?(services: Services, request: NoticeRequest<I>): string | undefined | Promise<string | undefined>
   }
 }
 
 /** Returns the number of rows that a list leaves out for this input. */
 export async function hiddenCount({ input, hidden }: Operation, raw: unknown, services: Services): Promise<number> {
   return hidden ? hidden.count(parse(input, raw, 'The request'), services) : 0
+}
+
+/** Returns the notice of an operation for this input. */
+export async function noticeOf(
+  { input, notice }: Operation,
+  raw: unknown,
+  tenant: string,
+  services: Services,
+): Promise<string | undefined> {
+  return notice?.(services, { input: parse(input, raw, 'The request'), tenant })
+}
+
+/** Returns the notice of a list of the calling user's rows about those of other users; undefined when there are none. */
+export function othersNotice(count: number, noun: string): string | undefined {
+  if (count === 0) return undefined
+  return `Not listed: ${pluralize(count, noun)} of other users (X-Svc-User over HTTP).`
 }

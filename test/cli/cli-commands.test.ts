@@ -3,12 +3,13 @@ import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CommandTree } from '#interfaces/cli/contract'
+import { Svc } from '../../embed/embed.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { modelServer, toolCall } from '../support/model/model-server.ts'
 import { tempDir } from '../support/temp.ts'
 import { svc } from '../support/vitest/warm.ts'
 import { tmux, withTmux } from './daemon/tmux.ts'
-import { project } from './project.ts'
+import { FAST, project } from './project.ts'
 
 const PROGRAM = join(process.cwd(), 'dist/svc.js')
 const line = (msg: string, rest: Record<string, unknown> = {}) =>
@@ -37,6 +38,19 @@ describe('svc logs', () => {
     expect(await followed.end('SIGINT')).toBe(130)
     expect(followed.stdout.match(/one|two|three/g)).toEqual(['one', 'two', 'three'])
   })
+})
+
+it('svc sessions and svc tasks say how many of other users they leave out', async () => {
+  await using dir = await project(FAST)
+  await using home = await Svc.open(dir.path, { roles: ['cli'], log: { level: 'silent' } })
+  await home.kernel.invoke('agents.spawn', { preset: 'coder' })
+  await home.kernel.invoke('tasks.run', { id: 'coder', instruction: 'Count.' })
+  const print = async (...words: string[]) => (await svc(words, { cwd: dir.path })).stdout
+  for (const words of [['sessions'], ['tasks', 'coder']]) expect(await print(...words)).not.toContain('other users')
+  for (const tenant of ['ada', 'bob'])
+    await home.kernel.invoke('tasks.run', { id: 'coder', instruction: 'Count.' }, { tenant })
+  expect(await print('sessions')).toMatch(/^Not listed: 2 sessions of other users \(X-Svc-User over HTTP\)\.\nsess-/)
+  expect(await print('tasks', 'coder')).toMatch(/^Not listed: 2 tasks of other users/)
 })
 
 describe('svc help and svc config validate', () => {

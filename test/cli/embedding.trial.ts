@@ -108,6 +108,7 @@ describe('a project opened by an embedding program', () => {
       'log.level: must be one of',
     )
     expect(await readdir(dir.path)).toEqual([])
+    await expect(Svc.open('/proc/x', { create: true, log })).rejects.toMatchObject({ code: 'cannot_write' })
   })
 
   it('spawns agents, runs them once started, and ends everything with the block', async () => {

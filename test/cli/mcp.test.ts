@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { describe, expect, it } from 'vitest'
-import { connectClient } from '../interfaces/mcp/mcp-client.ts'
+import { connectClient, toolAnswer } from '../interfaces/mcp/mcp-client.ts'
 import { bareEnvironment } from '../support/cli.ts'
 import { tempDir, until } from '../support/index.ts'
+import { modelServer, type Reply } from '../support/model/model-server.ts'
 import { svc } from '../support/vitest/warm.ts'
 import { FAST, project } from './project.ts'
 
@@ -75,6 +76,15 @@ class Raw {
   }
 }
 
+/** Creates a promise and the function that resolves it. */
+function oneTime(): { fired: Promise<void>; fire: () => void } {
+  let fire = () => {}
+  const fired = new Promise<void>(resolve => {
+    fire = resolve
+  })
+  return { fired, fire }
+}
+
 const LOUD = `import { definePlugin, z } from 'svc'
 console.log('loud at load')
 process.stdout.write('and without a newline')
@@ -117,6 +127,66 @@ describe('svc mcp', () => {
     expect((await call('svc_stop')).text).toContain(`The daemon (PID ${pid}) has stopped.`)
     expect((await call('svc_stop')).text).toBe('The daemon is not running.')
     expect((await svc(['status', '--json'], { cwd: dir.path })).stdout).toContain(agent_id)
+  })
+
+  it('runs tools in the daemon that runs, with its keys, its progress and its life', async () => {
+    const release = oneTime()
+    const says = (text: string, name?: string): Reply => ({
+      ...{ kind: 'answer', text },
+      tool_calls: name ? [{ id: `call-${name}`, name, arguments: '{"path":"."}' }] : [],
+    })
+    await using model = await modelServer({
+      script: async ({ body: { messages }, prompt: text }) => {
+        if (text.includes('Wait for it')) await release.fired
+        if (text.includes('Never answer')) await new Promise(() => {})
+        return text.includes('List it') && messages.at(-1)?.role !== 'tool' ? says('', 'list_files') : says('Four.')
+      },
+    })
+    await using dir = await project({ '.svc/config.yaml': 'daemon:\n  heartbeat: 3600\n' })
+    const env = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'key', OPENAI_MODEL: 'scripted' }
+    const stop = async () => void (await svc(['stop'], { cwd: dir.path }))
+    await using _daemon = { [Symbol.asyncDispose]: stop }
+    await svc(['spawn', 'coder'], { cwd: dir.path, env })
+    await svc(['start', '--detach'], { cwd: dir.path, env })
+
+    // The client's process has no key.
+    const first = await connectClient(overStdio(dir.path))
+    const progress: string[] = []
+    const listed = await first.client.callTool(
+      { name: 'tasks_run', arguments: { id: 'coder', instruction: 'List it.', toolkits: ['file'] } },
+      undefined,
+      { onprogress: ({ message }) => void progress.push(message ?? '') },
+    )
+    expect(toolAnswer(listed)).toMatchObject({ isError: false, output: { status: 'completed', output: 'Four.' } })
+    expect(progress).toEqual([
+      expect.stringMatching(/^Task task-\w+ has started$/),
+      expect.stringContaining('list_files'),
+    ])
+    expect((await first.call('tasks_run', { id: 'nobody', instruction: 'x' })).text).toContain('nobody')
+
+    // A task outlives the client that began it.
+    const { task_id } = (await first.call('tasks_run', { id: 'coder', instruction: 'Wait for it.', wait: false }))
+      .output
+    await first.client.close()
+    release.fire()
+    const second = await connectClient(overStdio(dir.path))
+    await until(async () => (await second.call('tasks_get', { task_id })).output.status === 'completed')
+
+    // A cancelled call ends its task; a daemon that goes away is reported.
+    const cancelled = new AbortController()
+    const request = { name: 'tasks_run', arguments: { id: 'coder', instruction: 'Never answer.' } }
+    const asked = model.requests.length
+    const call = second.client.callTool(request, undefined, { signal: cancelled.signal })
+    await until(() => model.requests.length > asked)
+    cancelled.abort()
+    await expect(call).rejects.toThrow()
+    const newest = async () => (await second.call('tasks_list', { id: 'coder', limit: 1 })).output.result[0]
+    await until(async () => (await newest()).status === 'failed')
+    const lost = second.call('tasks_run', request.arguments)
+    await until(() => model.requests.length > asked + 1)
+    process.kill((await second.call('daemon_status')).output.pid, 'SIGKILL')
+    expect(await lost).toMatchObject({ isError: true, text: expect.stringMatching(/^The daemon \(PID \d+\), which/) })
+    expect((await second.call('daemon_status')).output).toMatchObject({ running: false })
   })
 
   it('writes only messages to standard output, whatever plugins print, and refuses malformed requests', async () => {

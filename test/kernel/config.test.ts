@@ -155,7 +155,10 @@ it('an edit that adds an unknown key is applied, with a warning', async () => {
   for (let more = 2; more > 0; more--) await runHeartbeat(home)
   expect(live.limit).toBe(3)
   expect(warnings()).toEqual([
-    expect.objectContaining({ level: 40, msg: `${home.kernel.config.file}: shop.limt: line 2: is not a known key` }),
+    expect.objectContaining({
+      level: 40,
+      msg: `${home.kernel.config.file}: shop.limt: line 2: is not a known key; did you mean "shop.limit"?`,
+    }),
   ])
 })
 

@@ -97,6 +97,7 @@ it.each([
     source('sayer', '', "nedes: ['memory'],"),
     /its field "nedes" is not known; did you mean "needs"/,
   ],
+  ['requires that name plugins', source('sayer', '', "requires: ['memory'],"), /other plugins belong in needs/],
   ['needs that are no list', source('sayer', '', 'needs: 7,'), /its needs must be a list of plugins' names/],
   ['a config that is no schema', source('sayer', '', 'config: { size: 7 },'), /its config must be a z\.object/],
   [

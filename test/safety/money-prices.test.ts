@@ -6,7 +6,7 @@ import type { DoctorReport } from '#interfaces/doctor/contract'
 import type { ApprovalSummary } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import type { BudgetStatus } from '#safety/budget/contract'
-import { project } from '../cli/project.ts'
+import { FAST, project } from '../cli/project.ts'
 import { asksForGoal, detail, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { eventsOf, status, testHostWithBudget } from '../spec/safety/budget-host.ts'
 import {
@@ -84,6 +84,20 @@ describe('a price in models.yaml', () => {
       tight: true,
       message: expect.stringMatching(/^Tight: /),
     })
+  })
+
+  it('is charged for calls of the simulated model, so that limits can be tried without a key', async () => {
+    const files = {
+      'models.yaml': 'prices:\n  sim:rules-1: { input: 100, output: 100 }\n',
+      'profiles/worker.yaml': WORKER,
+    }
+    await using dir = await project({ ...FAST, ...files })
+    const options = { cwd: dir.path }
+    await svc(['spawn', 'worker'], options)
+    await svc(['run', 'worker', 'Say hello.'], options)
+    const budget = JSON.parse((await svc(['budget', '--json'], options)).stdout) as BudgetStatus
+    expect(budget.spent.usd).toBeGreaterThan(0)
+    expect((await svc(['models'], options)).stdout).toMatch(/^sim:rules-1 +100 .* models\.yaml$/m)
   })
 
   it('is charged for calls to a server on this machine', async () => {

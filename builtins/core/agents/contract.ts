@@ -113,7 +113,13 @@ export const FleetMember = summary
   .extend({
     steps: z.number().int().nullable().describe('Number of steps taken for the active goal'),
     held: z.string().nullable().describe('What blocks the agent, such as a pending approval or a failure'),
-    stuck: z.boolean().describe('Whether that is neither an approval nor the work of other agents or of a process'),
+    waits_for: z
+      .enum(['approval', 'answer', 'work'])
+      .nullable()
+      .describe(
+        "What that is, if it waits: the operator's approval or answer, or the work of other agents or a process",
+      ),
+    stuck: z.boolean().describe('Whether something else blocks it'),
     next_run_at: z.iso
       .datetime()
       .nullable()
@@ -130,7 +136,7 @@ export type FleetMember = z.infer<typeof FleetMember>
 /** Fields by which a fleet can be sorted, ascending or descending. */
 const FLEET_ORDERS = ['name', 'status', 'next', 'active', 'cost'] as const
 
-/** Status of agents that are blocked by anything but an approval; used only in fleets. */
+/** Status of agents that are blocked by something that they do not wait for; used only in fleets. */
 export const STUCK = 'stuck'
 
 export const FleetQuery = AgentFilter.extend({
@@ -142,12 +148,12 @@ export const FleetQuery = AgentFilter.extend({
   status: z
     .enum([...STATUSES, STUCK])
     .optional()
-    .describe('Only agents with this status; stuck: blocked by neither an approval nor the work of others'),
+    .describe('Only agents with this status; stuck: blocked by something that it does not wait for'),
   sort: z
     .enum(['need', ...FLEET_ORDERS.flatMap(order => [order, `-${order}` as const])])
     .default('need')
     .describe(
-      'Sort order; need: agents that wait for an approval or are stuck come first. A leading - reverses the order',
+      'Sort order; need: agents that wait for the operator or are stuck come first. A leading - reverses the order',
     ),
   ...Page.shape,
 })

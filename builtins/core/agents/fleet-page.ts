@@ -61,7 +61,7 @@ const LAST: Partial<Record<AgentStatus, number>> = { paused: 3, dead: 4 }
 
 /** Ranks agents that need the operator first, and paused or dead ones last; ties are sorted by age. */
 function needOf(member: FleetMember): number {
-  if (isAsking(member)) return 0
+  if (member.waits_for === 'approval' || member.waits_for === 'answer') return 0
   return member.stuck ? 1 : (LAST[member.status] ?? 2)
 }
 

@@ -27,11 +27,13 @@ export function readFleet(svc: PluginHandle): Promise<FleetMember[]> {
 function memberOf(row: FleetRow): FleetMember {
   const { agent_id, name, role, model, status, goal, steps, cost_micros, tokens, cycle_count, spawned_by } = row
   const held = blockReasonOf(row)
+  const waits_for = held === null ? null : waitOf(row)
   return {
     ...{ agent_id, name, role, model, status, goal, steps, tokens, cycle_count, spawned_by },
     cost_usd: usdOf(cost_micros),
     held,
-    stuck: held !== null && status !== 'waiting_approval' && !(row.failures === 0 && row.awaits_work),
+    waits_for,
+    stuck: held !== null && waits_for === null,
     last_active: row.last_active === null ? null : isoTime(row.last_active),
     next_run_at: runs(status) && row.run_at !== null && row.run_at < 8.64e15 ? isoTime(row.run_at) : null,
   }
@@ -48,6 +50,15 @@ function blockReasonOf(row: FleetRow): string | null {
   if (waiting_for !== null) return waiting_for
   if (held_by !== null) return `The guard "${held_by}" blocks the agent.`
   return row.asks_task === null ? null : askOf(row)
+}
+
+/** Returns what a blocked agent waits for; null when a failure, a guard or the budget blocks it. */
+function waitOf(row: FleetRow): FleetMember['waits_for'] {
+  const { status, failures, waiting_for, held_by, blocked, asks_question } = row
+  if (status === 'waiting_approval') return 'approval'
+  if (failures > 0) return null
+  if (waiting_for === null) return held_by === null ? 'approval' : null
+  return asks_question ? 'answer' : blocked ? 'work' : null
 }
 
 /** Maximum length of a call's arguments in the overview, in characters. */

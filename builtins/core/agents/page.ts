@@ -1,4 +1,5 @@
 import { parametersLine } from '#core/models/contract'
+import { formatCount } from '#lib/format-count'
 import { idAndName } from '#lib/id-and-name'
 import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
@@ -61,7 +62,10 @@ export function agentPage(agent: AgentDetail): string {
     section('Work and cost', [
       ['model', agent.model || 'the default model'],
       ...optional('parameters', agent.parameters && parametersLine(agent.parameters)),
-      ['spent', `${formatUsd(agent.cost_usd)}, ${agent.tokens} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`],
+      [
+        'spent',
+        `${formatUsd(agent.cost_usd)}, ${formatCount(agent.tokens)} tokens, in ${pluralize(agent.cycle_count, 'cycle')}`,
+      ],
       ...limits(agent),
       ['profile', preset === name ? preset : `${preset} (agent name: ${name})`],
       ['spawned', `${agent.created_at}${agent.spawned_by ? ` by ${agent.spawned_by}` : ''}`],

@@ -127,8 +127,10 @@ export interface FleetRow extends AgentSummary {
   held_by: string | null
   spawned_by: string | null
   approvals: number
-  /** Whether its goal waits for other goals or for a process, and for no answer of the operator. */
-  awaits_work: number
+  /** Whether its goal waits for other goals, a process or an answer of the operator. */
+  blocked: number | null
+  /** Whether it waits for that answer. */
+  asks_question: number
   /**
    * The tool of the approval that has waited longest, one that blocks the agent before those of tasks; then its task,
    * the start of its arguments, and their length.
@@ -164,8 +166,8 @@ export function listFleet(
   return store.many<FleetRow>(
     `SELECT a.agent_id, a.name, a.role, a.model, ${STATUS} AS status, g.objective AS goal, g.steps_completed AS steps,
        a.failures, a.error, a.waiting_for, a.held_by, a.spawned_by,
-       (a.waiting_for IS NOT NULL AND g.blocked AND NOT EXISTS (SELECT 1 FROM questions_view q
-         WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL)) AS awaits_work,
+       g.blocked, EXISTS (SELECT 1 FROM questions_view q
+         WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL) AS asks_question,
        (SELECT count(*) FROM approvals_view p WHERE p.agent_id = a.agent_id AND p.status = 'pending') AS approvals,
        ask.tool_name AS asks_for, ask.task_id AS asks_task, substr(ask.arguments, 1, ${GLANCE}) AS asks_with, length(ask.arguments) AS asks_chars,
        ${sumOf('cost_micros')} AS cost_micros, ${sumOf('input_tokens + output_tokens')} AS tokens,

@@ -274,6 +274,12 @@ export const goalsUpdate = operation({
       lists: ACCEPTANCE_OPTIONS,
       example: 'goals acceptance goal-9c8b7a6d5e4f --accept-command "npm test"',
     },
+    {
+      usage: 'goals acceptance clear <goal_id>',
+      summary: "Remove an active goal's acceptance criteria",
+      preset: { acceptance: [] },
+      hidden: ['priority', 'acceptance'],
+    },
   ],
   mcp: true,
   errors: [GoalNotFoundError, GoalEndedError, NothingToChangeInGoalError, CommandError, ConflictError],

@@ -1,6 +1,8 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
+import { formatCount } from '#lib/format-count'
+import { othersNotice } from '#lib/list'
 import { formatUsd } from '#lib/usd'
 import { DatedPage, Store } from '#platform/store/contract'
 import { OtherAgentSessionError, SESSION_STATUSES, Session, SessionNotFoundError } from './contract.ts'
@@ -22,7 +24,7 @@ const OpenedSession = Session.extend({ created: z.boolean().describe('Whether th
 type OpenedSession = z.infer<typeof OpenedSession>
 
 async function filter(
-  svc: PluginHandle,
+  svc: Pick<PluginHandle, 'use'>,
   wanted: Omit<SessionFilter, 'user_id'>,
   user_id: string,
 ): Promise<SessionFilter> {
@@ -94,6 +96,11 @@ export const sessionsList = operation({
   },
   count: async (wanted, { svc, tenant }) =>
     countSessions(svc.use(Store), await filter(svc, wanted, tenant), svc.use(OwnSessions).idleBefore),
+  notice: async (services, { input, tenant }) => {
+    const others = { ...(await filter(services, input, tenant)), of_others: true }
+    const { idleBefore } = services.use(OwnSessions)
+    return othersNotice(await countSessions(services.use(Store), others, idleBefore), 'session')
+  },
   render: sessions => sessions.map(line).join('\n') || 'no sessions of the user "default" yet',
 })
 
@@ -132,5 +139,5 @@ export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, ses
 function line({ session_id, last_active, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
   const about = [key, brief(task, 60)].filter(Boolean).join(' ')
-  return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${tokens} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
+  return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${formatCount(tokens)} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
 }

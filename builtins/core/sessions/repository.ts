@@ -56,6 +56,8 @@ export function findByKey(store: Store, user_id: string, session_key: string, id
 
 export interface SessionFilter extends Dates {
   user_id: string
+  /** Selects the sessions of all other users instead. */
+  of_others?: boolean
   agent_id?: string | undefined
   session_key?: string | undefined
   status?: Session['status'] | undefined
@@ -84,10 +86,13 @@ export async function countSessions(store: Store, filter: SessionFilter, idle_be
 }
 
 function condition(
-  { user_id, agent_id, session_key, status, ...dates }: SessionFilter,
+  { user_id, of_others = false, agent_id, session_key, status, ...dates }: SessionFilter,
   idle_before: number,
 ): Condition {
-  const parts: Condition[] = [{ where: 'user_id = ?', params: [user_id] }, ...datesIn('created_at', dates)]
+  const parts: Condition[] = [
+    { where: `user_id ${of_others ? '<>' : '='} ?`, params: [user_id] },
+    ...datesIn('created_at', dates),
+  ]
   if (agent_id !== undefined) parts.push({ where: 'agent_id = ?', params: [agent_id] })
   if (session_key !== undefined) parts.push({ where: 'session_key = ?', params: [session_key] })
   if (status !== undefined)

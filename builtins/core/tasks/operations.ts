@@ -6,7 +6,7 @@ import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessi
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
-import { Page } from '#lib/list'
+import { othersNotice, Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { describeTaskEnd } from '#lib/task-end'
 import { describeMessage } from '#lib/transcript-text'
@@ -281,6 +281,11 @@ export const tasksList = operation({
   },
   count: async ({ id, session_id }, { svc, tenant }) =>
     countTasks(svc.use(Store), { agent_id: await agentOf(svc, id), user_id: tenant, session_id }),
+  notice: async (services, { input: { id, session_id }, tenant }) => {
+    const { agent_id } = await services.use(Agents).find(id)
+    const others = { agent_id, user_id: tenant, of_others: true, session_id }
+    return othersNotice(await countTasks(services.use(Store), others), 'task')
+  },
   render: tasks => tasks.map(line).join('\n') || 'no tasks of the user "default" yet',
 })
 

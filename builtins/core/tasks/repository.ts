@@ -92,6 +92,8 @@ export function findByKey(
 export interface TaskFilter {
   agent_id: string
   user_id: string
+  /** Selects the tasks of all other users instead. */
+  of_others?: boolean
   session_id?: string | undefined
 }
 
@@ -113,8 +115,10 @@ export async function countTasks(store: Store, filter: TaskFilter): Promise<numb
   return row?.n ?? 0
 }
 
-function condition({ agent_id, user_id, session_id }: TaskFilter): Condition {
-  const parts: Condition[] = [{ where: 'agent_id = ? AND user_id = ?', params: [agent_id, user_id] }]
+function condition({ agent_id, user_id, of_others = false, session_id }: TaskFilter): Condition {
+  const parts: Condition[] = [
+    { where: `agent_id = ? AND user_id ${of_others ? '<>' : '='} ?`, params: [agent_id, user_id] },
+  ]
   if (session_id !== undefined) parts.push({ where: 'session_id = ?', params: [session_id] })
   return allOf(parts)
 }

@@ -77,7 +77,7 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
     terminal.out(spec ? helpOf(spec, commands, terminal) : groupOf(group, terminal))
     return 0
   }
-  const { input, json, root } = parse(spec, words.slice(spec.path.length))
+  const { input, json, root } = parse(spec, words.slice(spec.path.length), commands)
   const asked = { ...context, json: first || json, named: root ?? named }
   return execute(spec, await withFiles(spec, input, ports.files), asked)
 }

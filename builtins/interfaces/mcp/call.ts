@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { isTooDeep } from '#core/runtime/contract'
 import { Problem, problemOf } from '#interfaces/rest/contract'
 import { InvalidInputError, type Operation, type OperationCall, SvcError } from '#kernel'
-import { InternalError } from '#lib/errors'
+import { InternalError, unexpectedError } from '#lib/errors'
 import { isStream, type StreamEvent } from '#lib/stream'
 import type { McpOffer } from './contract.ts'
 import { limited, noteOf } from './pages.ts'
@@ -47,7 +47,7 @@ export async function callTool(
 /** Returns the error that may be shown for what was thrown. */
 export function shownError(error: unknown, request_id?: string): SvcError {
   if (error instanceof SvcError) return error
-  return new InternalError(request_id === undefined ? undefined : { request_id })
+  return unexpectedError(error, request_id)
 }
 
 /** Refuses arguments that are nested more deeply than over HTTP. @throws InvalidInputError */

@@ -1,3 +1,4 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import { defineError, type Operation, type OperationCall, type Ports, point, token, type Undo, z } from '#kernel'
 
 /** The configuration section `mcp`: what the server offers, and its limits over HTTP. Read only at start. */
@@ -77,6 +78,14 @@ export interface McpOffer {
    */
   run(operation: Operation, input: unknown, call: OperationCall): Promise<unknown>
   /**
+   * Calls a tool in the project's daemon; undefined where this process has to run it.
+   */
+  callElsewhere?(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    call: OperationCall,
+  ): Promise<CallToolResult | undefined>
+  /**
    * Runs any operation by name, a tool or not.
    * @throws UnknownOperationError, and what the operation throws
    */
@@ -102,6 +111,7 @@ export type McpList = 'tools' | 'resources' | 'prompts'
 export interface Mcp {
   /**
    * Offers the project to a client, with operations that only this process has, and notifies the client of changes.
+   * While a daemon runs in another process, it carries out all others.
    * @returns a function that ends this
    */
   serve(peer: McpPeer, more?: readonly Operation[]): Undo

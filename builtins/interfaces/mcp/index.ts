@@ -1,11 +1,12 @@
 import { ProtocolRoutes } from '#interfaces/rest/contract'
-import { definePlugin, type Operation, Operations, type PluginHandle, ROLES } from '#kernel'
+import { definePlugin, Operations, type PluginHandle, ROLES } from '#kernel'
 import { packageVersion } from '#lib/package-version'
-import { Mcp, McpConfig, type McpList, type McpPeer, McpPrompts, McpResources } from './contract.ts'
-import { offerOf } from './offer.ts'
+import { Mcp, McpConfig, type McpList, type McpOffer, type McpPeer, McpPrompts, McpResources } from './contract.ts'
+import { daemonOfferOf, offerOf } from './offer.ts'
 import { PROMPTS } from './prompts.ts'
 import { RESOURCES } from './published-resources.ts'
 import { Sessions } from './transport/http.ts'
+import { MAX_MESSAGE_BYTES } from './transport/rpc.ts'
 
 export default definePlugin({
   name: 'mcp',
@@ -15,9 +16,9 @@ export default definePlugin({
   setup(svc, config) {
     const peers = new Set<McpPeer>()
     const changes = changesOf(svc)
-    const serve = (peer: McpPeer, more: readonly Operation[] = []) => {
+    const serve = (peer: McpPeer, offer: McpOffer) => {
       changes.begin()
-      peer.offer(offerOf(svc, config, more))
+      peer.offer(offer)
       peers.add(peer)
       return () => void peers.delete(peer)
     }
@@ -26,7 +27,7 @@ export default definePlugin({
       config,
       offer: offerOf(svc, config),
       version: () => packageVersion(svc.ports),
-      serve,
+      serve: peer => serve(peer, offerOf(svc, config)),
     })
 
     for (const resource of RESOURCES) svc.add(McpResources, resource)
@@ -34,9 +35,10 @@ export default definePlugin({
     svc.add(ProtocolRoutes, {
       path: '/mcp',
       methods: ['GET', 'POST', 'DELETE'],
+      body_bytes: MAX_MESSAGE_BYTES,
       handle: exchange => sessions.answer(exchange),
     })
-    svc.provide(Mcp, { serve })
+    svc.provide(Mcp, { serve: (peer, more = []) => serve(peer, daemonOfferOf(svc, config, more)) })
     svc.on('plugin_reloaded', ({ plugin, outcome }) => {
       const lists = changes.take()
       for (const peer of peers) {

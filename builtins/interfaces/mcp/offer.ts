@@ -13,6 +13,7 @@ import { secretMasker } from '#lib/secrets'
 import { aliases } from './aliases.ts'
 import { type McpConfig, type McpOffer, McpPrompts, McpResources } from './contract.ts'
 import { toolName } from './tools.ts'
+import { callInDaemon } from './transport/daemon.ts'
 
 /** Returns the offer of a project: its operations marked for MCP, and those that only this process has. */
 export function offerOf(
@@ -42,6 +43,19 @@ export function offerOf(
         svc.log.debug({ request_id, code: error.code }, `${what}: ${error.message}`)
       } else svc.log.error({ request_id, err: error }, `${what}: ${errorMessage(error)}`)
     },
+  }
+}
+
+/** Returns the same offer, whose tools run in the project's daemon while one answers, except those of this process. */
+export function daemonOfferOf(
+  svc: PluginHandle,
+  config: Pick<McpConfig, 'tools' | 'output_schemas'>,
+  own: readonly Operation[],
+): McpOffer {
+  const names = new Set(own.map(toolName))
+  return {
+    ...offerOf(svc, config, own),
+    callElsewhere: async (tool, args, call) => (names.has(tool) ? undefined : callInDaemon(svc, tool, args, call)),
   }
 }
 

@@ -142,7 +142,10 @@ export class Peer implements McpPeer {
         ...{ ...this.#call(extra.signal), progress: (message: string) => progress.send(message) },
         ...(traceparent === undefined ? {} : { traceparent }),
       }
-      const answer = await callTool(this.#offer, operation, params.arguments ?? {}, call)
+      const args = params.arguments ?? {}
+      const answer =
+        (await this.#offer.callElsewhere?.(params.name, args, call)) ??
+        (await callTool(this.#offer, operation, args, call))
       await progress.flush()
       return answer
     })

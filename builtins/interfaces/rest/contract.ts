@@ -183,6 +183,8 @@ export interface ProtocolRoute {
   methods: readonly ('GET' | 'POST' | 'DELETE')[]
   /** Whether the route needs no key, and therefore must not return data. */
   open?: boolean
+  /** Maximum size of the request body, in bytes; 1 MiB by default. */
+  body_bytes?: number
   /** Writes the response itself; an error thrown before that is answered with a problem document. */
   handle(exchange: ProtocolExchange): Promise<void>
 }
@@ -228,11 +230,15 @@ export const CannotListenError = defineError({
   message: (p: { address: string; problem: string }) => `Cannot listen on ${p.address}: ${p.problem}.`,
 })
 
+/** The header X-Svc-Key is missing or wrong. */
 export const UnauthorizedError = defineError({
   code: 'unauthorized',
   status: 401,
   title: 'Unauthorized',
-  message: () => 'The header X-Svc-Key is missing or wrong.',
+  message: (p: { authorization: boolean } | void) => {
+    const problem = 'The header X-Svc-Key is missing or wrong.'
+    return p?.authorization ? `${problem} Send the key in it; the header Authorization is not read.` : problem
+  },
 })
 export const TooManyAttemptsError = defineError({
   code: 'too_many_attempts',

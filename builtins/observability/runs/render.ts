@@ -1,5 +1,6 @@
 import { ContextUse } from '#core/models/contract'
 import { columns } from '#lib/columns'
+import { formatCount } from '#lib/format-count'
 import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
 import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
@@ -12,7 +13,7 @@ export function renderRuns(runs: readonly Run[]): string {
     ...[
       `${run.goals_completed}/${run.goals_generated}`,
       String(run.tool_calls),
-      String(run.tokens),
+      formatCount(run.tokens),
       formatUsd(run.cost_usd),
     ],
   ])
@@ -31,7 +32,7 @@ export function renderRun(run: RunDetail): string {
     ['built on', `svc ${svc_version}, node ${node}, seed ${seed ?? '-'}`],
     ['goals', `${run.goals_generated} generated, ${run.goals_completed} completed, ${run.goals_abandoned} abandoned`],
     ['calls', `${run.model_calls} model calls, ${run.tool_calls} tool calls (${run.tool_failures} failed)`],
-    ['spent', `${run.tokens} tokens, ${formatUsd(run.cost_usd)}`],
+    ['spent', `${formatCount(run.tokens)} tokens, ${formatUsd(run.cost_usd)}`],
   ]
   const lines = facts.map(([name, value]) => `${name.padEnd(8)}  ${value}`)
   if (run.agents_seen.length === 0) return lines.join('\n')
@@ -74,7 +75,7 @@ function line({ kind, name, status, start_time, end_time, tokens, cost_usd, attr
   const mark = kind === 'agent' ? '' : `${MARK[status]} `
   const time = start_time.slice(11, 19)
   const took = kind === 'decision' || kind === 'tool' ? ms(attributes.duration_ms) : durationOf(start_time, end_time)
-  const cost = tokens > 0 ? `${tokens} tokens${cost_usd > 0 ? `, ${formatUsd(cost_usd)}` : ''}` : ''
+  const cost = tokens > 0 ? `${formatCount(tokens)} tokens${cost_usd > 0 ? `, ${formatUsd(cost_usd)}` : ''}` : ''
   const detail = kind === 'tool' ? short(attributes.error ?? attributes.params) : kind === 'run' ? status : ''
   const notice = attributes.notice ? `(${attributes.notice})` : ''
   const tools = Array.isArray(attributes.tools) ? ` → ${attributes.tools.join(', ').replaceAll(/\s+/g, ' ')}` : ''
@@ -98,14 +99,19 @@ function contextOf(recorded: unknown): string {
   const percent = (tokens: number) => Math.round((tokens / window) * 100)
   const parts = `system ${percent(system)}, tools ${percent(tools)}, messages ${percent(messages)}, answer ${percent(answer)}`
   const freed = room_made ? `; ${SHORTENED[room_made]}` : ''
-  return `${percent(system + tools + messages + answer)} % of ${window} (${parts})${freed}`
+  return `${percent(system + tools + messages + answer)} % of ${formatCount(window)} (${parts})${freed}`
 }
 
 function shares(totals: RunTotals): string[] {
   const { cycles, goals_completed, goals_generated, model_calls, tool_calls, tokens, cost_usd } = totals
-  return [cycles, `${goals_completed}/${goals_generated}`, model_calls, tool_calls, tokens, formatUsd(cost_usd)].map(
-    String,
-  )
+  return [
+    cycles,
+    `${goals_completed}/${goals_generated}`,
+    model_calls,
+    tool_calls,
+    formatCount(tokens),
+    formatUsd(cost_usd),
+  ].map(String)
 }
 
 function duration(seconds: number): string {

@@ -334,7 +334,9 @@ function checkDefinition(value: unknown): PluginDefinition {
   const unknown = Object.keys(value).find(key => !FIELDS.includes(key))
   if (unknown !== undefined)
     throw new TypeError(`its field ${JSON.stringify(unknown)} is not known; ${didYouMean(unknown, FIELDS)}`)
-  const { needs, replaces, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
+  const { requires, needs, replaces, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
+  if (requires !== undefined && typeof requires !== 'string')
+    throw new TypeError("its requires must be a range of versions of svc, such as '^1'; other plugins belong in needs")
   if (needs !== undefined && !(Array.isArray(needs) && needs.every(need => typeof need === 'string'))) {
     throw new TypeError("its needs must be a list of plugins' names, such as needs: ['memory']")
   }

@@ -1,15 +1,7 @@
-import {
-  ConflictError,
-  InvalidConfigError,
-  type Issue,
-  type KeyMeta,
-  near,
-  type ReloadClass,
-  type Undo,
-  z,
-} from '#kernel'
+import { ConflictError, InvalidConfigError, type Issue, type KeyMeta, type ReloadClass, type Undo, z } from '#kernel'
 import { parseValue } from '#lib/yaml'
 import { UnknownConfigKeyError } from './contract.ts'
+import { keyHint } from './near-keys.ts'
 
 export interface KeyValues {
   persisted: unknown
@@ -81,15 +73,15 @@ export class ConfigKeys {
     const found = this.all().find(({ path, schema }) => {
       return path === key || (key.startsWith(`${path}.`) && isMapping(schema))
     })
-    if (!found) throw new UnknownConfigKeyError({ key, known: [...this.#keys.keys()] })
+    if (!found) throw new UnknownConfigKeyError({ key, hint: keyHint(key, [...this.#keys.keys()]) })
     const { path, schema } = resolveEntry(found.schema, key.slice(found.path.length + 1))
     return { path: [...found.path.split('.'), ...path], schema }
   }
 
   /** Returns the message for an unknown path, with the closest match. */
   unknownKeyMessage(path: readonly string[]): string {
-    const [close] = path.some(step => step.includes('.')) ? [] : near(path.join('.'), [...this.#keys.keys()])
-    return `is not a known key${close ? `; did you mean ${close}?` : ''}`
+    const hint = path.some(step => step.includes('.')) ? '' : keyHint(path.join('.'), [...this.#keys.keys()])
+    return `is not a known key${hint && `; ${hint}`}`
   }
 }
 

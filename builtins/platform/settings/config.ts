@@ -188,7 +188,7 @@ export class Config implements Configuration {
       .filter(({ path }) => !path.join('.').startsWith('plugins.config.'))
       .map(({ path }) => ({
         path: path.join('.'),
-        message: `line ${this.#yaml.lineOf(path) ?? '?'}: is not a known key`,
+        message: `line ${this.#yaml.lineOf(path) ?? '?'}: ${this.#keys.unknownKeyMessage(path)}`,
       }))
   }
 

@@ -1,13 +1,4 @@
-import {
-  defineError,
-  didYouMean,
-  type Issue,
-  type Log,
-  type ReloadClass as Reloads,
-  type Token,
-  token,
-  z,
-} from '#kernel'
+import { defineError, type Issue, type Log, type ReloadClass as Reloads, type Token, token, z } from '#kernel'
 import type { Forbids } from '#lib/config-check'
 import type { Tree as Values } from '#lib/tree'
 
@@ -111,8 +102,8 @@ export const UnknownConfigKeyError = defineError({
   status: 404,
   exit: 2,
   title: 'Unknown configuration key',
-  message: (p: { key: string; known: string[] }) =>
-    `"${p.key}" is not a key of the configuration; ${didYouMean(p.key, p.known, 'svc config')}`,
+  message: (p: { key: string; hint: string }) =>
+    `"${p.key}" is not a key of the configuration; ${p.hint || 'svc config lists them'}`,
 })
 
 declare module '#kernel' {

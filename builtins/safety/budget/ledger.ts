@@ -342,7 +342,7 @@ export class Ledger implements Budget, CallLimit {
     if (abandoned === 0) return false
     await this.#store.apply([presumeSpent({ daemon })])
     const calls = abandoned === 1 ? 'a model call' : `${abandoned} model calls`
-    this.#svc.log.warn({}, `the amount reserved for ${calls} of a dead process was booked as spent`)
+    this.#svc.log.warn({}, `the maximum cost of ${calls} of a dead process was booked as spent, unconfirmed`)
     return true
   }
 

@@ -1,4 +1,5 @@
 import { operation, z } from '#kernel'
+import { formatCount } from '#lib/format-count'
 import { formatUsd } from '#lib/usd'
 import { Budget, BudgetStatus } from './contract.ts'
 
@@ -52,7 +53,7 @@ function render({
     '',
     ...rows.map(([name, { usd, tokens }]) => {
       const money = usd === null ? 'unlimited' : formatUsd(usd)
-      return `${name.padEnd(11)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${tokens} tokens`}`
+      return `${name.padEnd(11)}  ${money.padEnd(12)}  ${tokens === null ? 'unlimited' : `${formatCount(tokens)} tokens`}`
     }),
     `${'mode'.padEnd(11)}  ${mode}`,
     `${'since'.padEnd(11)}  ${window_began_at ?? 'the beginning'}`,

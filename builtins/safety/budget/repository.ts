@@ -241,6 +241,12 @@ export async function countAbandoned(store: Store, now: number, daemon: string |
 const ENDED = 'expires_at = 0'
 
 /**
+ * SQL: what an abandoned call cost at most: its own bound rather than the configured minimum of a reservation, which may
+ * be many times that. Where the price is unknown, there is no bound.
+ */
+const AT_MOST = "CASE WHEN priced <> 'unknown' AND bound_micros < cost_micros THEN bound_micros ELSE cost_micros END"
+
+/**
  * Books abandoned reservations as spent, because the provider may have charged. The actual cost replaces this if it
  * arrives.
  */
@@ -255,13 +261,13 @@ export const presumeSpent = defineEffect({
       { sql: `UPDATE budget_reservations SET expires_at = 0 WHERE ${ABANDONED}`, params: abandonedBy(now, daemon) },
       {
         sql: `UPDATE budget SET
-                spent_micros = spent_micros + (SELECT coalesce(sum(cost_micros), 0) FROM budget_reservations WHERE ${unbooked}),
+                spent_micros = spent_micros + (SELECT coalesce(sum(${AT_MOST}), 0) FROM budget_reservations WHERE ${unbooked}),
                 spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${unbooked})`,
       },
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens,
                 output_tokens, priced, estimated, presumed, attempts, duration_ms, at, budget_window)
-              SELECT call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, tokens, 0, priced, 1, 1, 1, 0, held_at,
+              SELECT call_id, agent_id, root_agent_id, goal_id, kind, model, ${AT_MOST}, tokens, 0, priced, 1, 1, 1, 0, held_at,
                 (SELECT budget_window FROM budget) FROM budget_reservations WHERE ${unbooked}`,
       },
       { sql: `DELETE FROM budget_reservations WHERE ${ENDED}` },

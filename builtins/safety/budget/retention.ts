@@ -4,7 +4,11 @@ import { AMONG, defineEffect, Effects, jsonList, Store } from '#platform/store/c
 
 const PRESENT = '(SELECT budget_window FROM budget)'
 /** Condition for rows of single calls, and for sums of a past window. */
-const OLD = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
+const SUMMABLE = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
+/** Condition for rows of goals that get no further calls, so that what a goal cost is either complete or absent. */
+const OF_PAST_GOAL = `(goal_id IS NULL OR goal_id NOT IN (SELECT goal_id FROM spend WHERE at >= ? AND goal_id IS NOT NULL
+  UNION SELECT goal_id FROM goals_view WHERE status = 'active'))`
+const OLD = `${SUMMABLE} AND ${OF_PAST_GOAL}`
 
 /** Day of a call in UTC, in milliseconds. */
 const DAY = 'at - at % 86400000'
@@ -54,11 +58,15 @@ export function budgetForgets(svc: PluginHandle): void {
   svc.add(RetentionRules, {
     name: 'spend',
     async count(before) {
-      return (await svc.use(Store).get<{ n: number }>(`SELECT count(*) AS n FROM spend WHERE ${OLD}`, [before]))?.n ?? 0
+      return (
+        (await svc.use(Store).get<{ n: number }>(`SELECT count(*) AS n FROM spend WHERE ${OLD}`, [before, before]))
+          ?.n ?? 0
+      )
     },
     async piece(before, limit) {
       const store = svc.use(Store)
       const rows = await store.all<{ call_id: string }>(`SELECT call_id FROM spend WHERE ${OLD} LIMIT ?`, [
+        before,
         before,
         limit,
       ])

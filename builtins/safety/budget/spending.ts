@@ -1,4 +1,5 @@
 import { InvalidInputError, operation, z } from '#kernel'
+import { formatCount } from '#lib/format-count'
 import { formatUsd } from '#lib/usd'
 import { Instant, isoTime, Store, usdOf } from '#platform/store/contract'
 import { spendBy } from './repository.ts'
@@ -61,6 +62,8 @@ export const budgetSpending = operation({
   },
   render: rows =>
     rows
-      .map(({ at, by, cost_usd, tokens }) => `${at}  ${formatUsd(cost_usd)}  ${tokens} tokens  ${by ?? ''}`)
+      .map(
+        ({ at, by, cost_usd, tokens }) => `${at}  ${formatUsd(cost_usd)}  ${formatCount(tokens)} tokens  ${by ?? ''}`,
+      )
       .join('\n') || 'nothing was spent',
 })

@@ -1,3 +1,4 @@
+import { formatCount } from '#lib/format-count'
 import { isoTime, usdOf } from '#platform/store/contract'
 import { type BudgetConfig, type Limits, limitsOf } from './config.ts'
 import type { BudgetStatus } from './contract.ts'
@@ -58,7 +59,7 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
       guessed &&
         `${guessed} of that are unconfirmed: booked for calls whose process ended before their cost was known.`,
       unsure.unpriced > 0 &&
-        `${count(unsure.unpriced)} tokens went to models whose price is unknown: their cost is not counted.`,
+        `${formatCount(unsure.unpriced)} tokens went to models whose price is unknown: their cost is not counted.`,
     ]
       .filter(Boolean)
       .join(' '),
@@ -77,7 +78,7 @@ function tightness(remaining: Remaining, refused: Facts['refused']): string | un
   if (remaining.micros !== null && remaining.micros < micros)
     return `the ${dollars(remaining.micros)} left are less than a call may cost (${dollars(micros)})`
   if (remaining.tokens !== null && remaining.tokens < tokens)
-    return `the ${count(remaining.tokens)} tokens left are less than a call may cost (${count(tokens)} tokens)`
+    return `the ${formatCount(remaining.tokens)} tokens left are less than a call may cost (${formatCount(tokens)} tokens)`
   return undefined
 }
 
@@ -96,7 +97,7 @@ interface BudgetState {
 }
 
 function summaryOf({ spent, limits, exceeded, unlimited, tight, awaitsRestart }: BudgetState): string {
-  if (unlimited) return `Unlimited: ${dollars(spent.micros)} and ${count(spent.tokens)} tokens spent.`
+  if (unlimited) return `Unlimited: ${dollars(spent.micros)} and ${formatCount(spent.tokens)} tokens spent.`
   const used = usage(spent, limits)
   const raised = awaitsRestart ? 'the changed limit is applied (svc restart)' : 'a limit is raised'
   if (exceeded)
@@ -111,7 +112,7 @@ function summaryOf({ spent, limits, exceeded, unlimited, tight, awaitsRestart }:
 export function usage(used: Limits, limits: Limits): string {
   return [
     limits.micros > 0 && `${dollars(used.micros)} of ${dollars(limits.micros)}`,
-    limits.tokens > 0 && `${count(used.tokens)} of ${count(limits.tokens)} tokens`,
+    limits.tokens > 0 && `${formatCount(used.tokens)} of ${formatCount(limits.tokens)} tokens`,
   ]
     .filter(Boolean)
     .join(' and ')
@@ -119,16 +120,12 @@ export function usage(used: Limits, limits: Limits): string {
 
 function amounts({ micros, tokens }: Limits): string | undefined {
   if (micros > 0) return dollars(micros)
-  return tokens > 0 ? `${count(tokens)} tokens` : undefined
+  return tokens > 0 ? `${formatCount(tokens)} tokens` : undefined
 }
 
 /** Formats micro-dollars as dollars with two to six decimals. */
 export function dollars(micros: number): string {
   return `$${usdOf(micros).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`
-}
-
-export function count(tokens: number): string {
-  return tokens.toLocaleString('en-US')
 }
 
 function toUsdAndTokens({ micros, tokens }: Limits) {

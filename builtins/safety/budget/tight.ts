@@ -1,8 +1,9 @@
 import type { CallPurpose } from '#core/models/contract'
+import { formatCount } from '#lib/format-count'
 import { type BudgetConfig, type Limits, limitsOf, phaseOf } from './config.ts'
 import { BudgetExhaustedError } from './contract.ts'
 import type { BudgetRow } from './repository.ts'
-import { count, dollars } from './status.ts'
+import { dollars } from './status.ts'
 
 type BudgetExhausted = InstanceType<typeof BudgetExhaustedError>
 
@@ -23,7 +24,7 @@ export function exhaustedLimit(row: BudgetRow, { micros, tokens }: Limits): Budg
   const used = usageOf(row)
   return micros > 0 && row.spent_micros >= micros
     ? new BudgetExhaustedError({ spent: dollars(used.micros), limit: dollars(micros) })
-    : new BudgetExhaustedError({ spent: count(used.tokens), limit: `${count(tokens)} tokens` })
+    : new BudgetExhaustedError({ spent: formatCount(used.tokens), limit: `${formatCount(tokens)} tokens` })
 }
 
 export interface RefusedCall {
@@ -44,7 +45,7 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
   const byMoney = limits.micros > 0 && used.micros + amount.micros > limits.micros
   const unit = byMoney ? 'micros' : 'tokens'
   const key = byMoney ? 'usd' : 'tokens'
-  const shown = byMoney ? dollars : (tokens: number) => `${count(tokens)} tokens`
+  const shown = byMoney ? dollars : (tokens: number) => `${formatCount(tokens)} tokens`
   const reserved = shown(byMoney ? row.reserved_micros : row.reserved_tokens)
   const phase = phaseOf(kind)
   const ofConfiguration = amount[unit] > (byMoney ? bound.cost_micros : bound.tokens)
@@ -54,7 +55,7 @@ export function tooTight(config: BudgetConfig, { row, kind, bound, amount, calls
     ofConfiguration ? `lower daemon.budget_reserve_${key}_${phase}` : "lower the profile's max_tokens",
     ...((byMoney ? row.spent_micros : row.spent_tokens) > 0 ? ['run: svc budget reset'] : []),
   ]
-  const spent = byMoney ? dollars(used.micros) : count(used.tokens)
+  const spent = byMoney ? dollars(used.micros) : formatCount(used.tokens)
   return new BudgetExhaustedError({ spent, limit: shown(limits[unit]), next: shown(amount[unit]), frees })
 }
 

@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, z } from '#kernel'
+import { formatCount } from '#lib/format-count'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
@@ -198,6 +199,6 @@ function describePattern({
   task,
 }: PatternRun): string {
   const who = `${initiator} with ${participants.join(', ')}`
-  const head = `${pattern_id}  ${name}  ${status}  ${pluralize(messages, 'message')}  ${formatUsd(spent.usd)}, ${spent.tokens} tokens`
+  const head = `${pattern_id}  ${name}  ${status}  ${pluralize(messages, 'message')}  ${formatUsd(spent.usd)}, ${formatCount(spent.tokens)} tokens`
   return `${head}\n    ${who}\n    ${task.replaceAll(/\s+/g, ' ')}`
 }

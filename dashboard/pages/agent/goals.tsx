@@ -11,10 +11,11 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
-import { Conversation } from '../../ui/text/conversation.tsx'
+import { Conversation, Words } from '../../ui/text/conversation.tsx'
 import { count, dollars, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
+import { AcceptanceFields, acceptanceIn, ChangeAcceptance } from './acceptance.tsx'
 import { Steps } from './conversation/steps.tsx'
 import { AcceptanceList, GoalStatus, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
@@ -105,19 +106,10 @@ function AllGoals({ agent: { agent_id: id } }: { agent: Agent }) {
 function GiveGoal({ id, isOpen, onGiven }: { id: string; isOpen: boolean; onGiven: () => void }) {
   const give = useAction(async (element: HTMLFormElement) => {
     const form = new FormData(element)
-    const lines = (name: string) =>
-      String(form.get(name))
-        .split('\n')
-        .filter(line => line.trim() !== '')
-    const acceptance = [
-      ...lines('commands').map(command => ({ command })),
-      ...lines('files').map(file => ({ file })),
-      ...(form.get('operator') ? [{ operator: true as const }] : []),
-    ]
     const [objective, priority] = [String(form.get('objective')), Number(form.get('priority'))]
     const deadline = String(form.get('deadline'))
     const until = deadline === '' ? {} : { deadline: new Date(deadline).toISOString() }
-    await api.goals.add({ id, objective, priority, acceptance, ...until })
+    await api.goals.add({ id, objective, priority, acceptance: acceptanceIn(form), ...until })
     element.reset()
     onGiven()
   }, 'Goal added.')
@@ -137,20 +129,7 @@ function GiveGoal({ id, isOpen, onGiven }: { id: string; isOpen: boolean; onGive
           Deadline
           <input name="deadline" type="datetime-local" />
         </label>
-        <fieldset class="stack">
-          <legend>Acceptance criteria</legend>
-          <label>
-            Commands that must exit with 0, one per line
-            <textarea name="commands" rows={2} />
-          </label>
-          <label>
-            Files that must exist, one per line
-            <textarea name="files" rows={2} />
-          </label>
-          <label class="row">
-            <input type="checkbox" name="operator" /> I must accept the result
-          </label>
-        </fieldset>
+        <AcceptanceFields />
       </ActionForm>
     </details>
   )
@@ -171,6 +150,7 @@ function Abandon({ goal_id, onDone, onClose }: { goal_id: string; onDone: () => 
 function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: string }) {
   const query = useQuery(`goal ${goal_id}`, { ask: () => api.goals.get({ goal_id }), on: ofAgent(id) })
   const [isAbandoning, setAbandoning] = useState(false)
+  const [isChanging, setChanging] = useState(false)
   return (
     <Loaded query={query}>
       {goal => (
@@ -181,9 +161,14 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <>
                 <GoalStatus goal={goal} />
                 {goal.status === 'active' && (
-                  <button type="button" class="danger small" onClick={() => setAbandoning(true)}>
-                    Abandon…
-                  </button>
+                  <>
+                    <button type="button" class="small" onClick={() => setChanging(true)}>
+                      Change criteria…
+                    </button>
+                    <button type="button" class="danger small" onClick={() => setAbandoning(true)}>
+                      Abandon…
+                    </button>
+                  </>
                 )}
               </>
             }
@@ -191,7 +176,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
             <div class="stack">
               <p>{visible(goal.objective)}</p>
               {goal.reasoning && <p class="soft">Reasoning: {visible(goal.reasoning)}</p>}
-              {goal.result && <p class="words">{visible(goal.result)}</p>}
+              {goal.result && <Words text={goal.result} open markdown />}
               <p class="soft">
                 {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps ·{' '}
                 {goal.tokens !== null && (
@@ -229,6 +214,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <AcceptanceList goal={goal} />
             </div>
           </Card>
+          {isChanging && <ChangeAcceptance goal={goal} onDone={query.reload} onClose={() => setChanging(false)} />}
           {isAbandoning && <Abandon goal_id={goal_id} onDone={query.reload} onClose={() => setAbandoning(false)} />}
           <div class="columns">
             <Card title="Tool calls">

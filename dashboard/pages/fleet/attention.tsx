@@ -18,8 +18,6 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
   const { running = true, frozen = false } = useDaemon().data ?? {}
   const modelProblem = useModelProblem()
   const questions = useQuestions().data ?? []
-  const isAsked = (reason: string) => questions.some(({ question_id }) => reason.includes(question_id))
-  const reasons = summary.reasons.filter(({ reason }) => !isAsked(reason))
   const waiting = statuses.waiting_approval ?? 0
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
   if (!modelProblem && waiting + stuck + questions.length === 0)
@@ -68,7 +66,7 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </p>
           </li>
         ))}
-        {reasons.map(({ reason, agents, first }) => (
+        {summary.reasons.map(({ reason, agents, first }) => (
           <li key={reason}>
             <a
               class="button"

@@ -211,8 +211,8 @@ function State({ member }: { member: Member }) {
 }
 
 /** Goal of an agent, and what blocks it. */
-function Doing({ member: { agent_id, goal, held, steps, status, stuck } }: { member: Member }) {
-  const isInformation = !stuck && status !== 'waiting_approval'
+function Doing({ member: { agent_id, goal, held, steps, status, stuck, waits_for } }: { member: Member }) {
+  const isInformation = !stuck && waits_for !== 'approval' && waits_for !== 'answer'
   return (
     <>
       <span class="clamp" title={visible(goal ?? '')}>

@@ -66,10 +66,12 @@ export function Models() {
                   {
                     name: 'Notes',
                     kind: 'grow',
-                    cell: ({ reason, notice, free, free_because }) => (
+                    cell: ({ name, reason, notice, free, free_because }) => (
                       <>
                         {reason && visible(reason)} {notice && <Tag kind="warn">{visible(notice)}</Tag>}{' '}
-                        {free && <Tag kind="good">free</Tag>}{' '}
+                        {free && (
+                          <Tag kind="good">{isPriced(name, prices) ? 'free, except priced models' : 'free'}</Tag>
+                        )}{' '}
                         {free && free_because && free_because !== notice && <small>{visible(free_because)}</small>}
                       </>
                     ),
@@ -127,4 +129,9 @@ export function Models() {
       </Loaded>
     </>
   )
+}
+
+/** Returns whether models.yaml of the project has the price of a model of this provider. */
+function isPriced(provider: string, prices: readonly { model: string; configured: boolean }[]): boolean {
+  return prices.some(({ model, configured }) => configured && model.startsWith(`${provider}:`))
 }

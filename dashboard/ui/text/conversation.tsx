@@ -4,6 +4,7 @@ import { Tag } from '../status.tsx'
 import { When } from '../time.tsx'
 import { Code } from './code.tsx'
 import { visible } from './format.ts'
+import { Prose } from './prose.tsx'
 
 /** A message of a transcript, from any module. */
 export interface ConversationMessage {
@@ -41,7 +42,7 @@ export function Conversation({ messages }: { messages: readonly ConversationMess
               <When at={message.at} />
             </small>
           </header>
-          {message.content && <Words text={message.content} />}
+          {message.content && <Words text={message.content} markdown={message.role === 'assistant'} />}
           <Pictures images={message.images} />
           {message.tool_calls?.map(call => (
             <div key={call.id} class="call">
@@ -59,15 +60,18 @@ interface WordsProps {
   text: string
   /** Whether all of it is shown at first. */
   open?: boolean
+  /** Whether a model wrote it, in Markdown; tool results and messages of people are shown as they are. */
+  markdown?: boolean
 }
 
 /** Code between fences of backticks; the last block may be cut off before its second fence. */
 const FENCED = /^```[\w+#.-]*[ \t]*\n([\s\S]*?)(?:^```[ \t]*(?:\n|$)|(?![\s\S]))/m
 
 /** Shortens long text, and shows all of it on request. Code blocks keep their columns. */
-export function Words({ text, open = false }: WordsProps) {
+export function Words({ text, open = false, markdown = false }: WordsProps) {
   const [whole, setWhole] = useState(open)
   const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`
+  const trimmed = (part: string) => (shown === part ? part : part.trim())
   return (
     <>
       {shown.split(FENCED).map((part, at) =>
@@ -76,7 +80,7 @@ export function Words({ text, open = false }: WordsProps) {
         ) : (
           part.trim() && (
             <p key={at} class="words">
-              {visible(shown === part ? part : part.trim())}
+              {markdown ? <Prose text={trimmed(part)} /> : visible(trimmed(part))}
             </p>
           )
         ),

@@ -242,6 +242,38 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await host.invoke('goals.abandon', { goal_id })
   })
 
+  it('goals: a result shows what Markdown emphasizes, and no HTML', async () => {
+    const result =
+      '# Sheep\n\nThere are **three** of `Ovis`: <img src=x onerror=alert(1)>\n\n```js\n# **no heading**\n```\n'
+    const goal = { goal_id: 'goal-markdown', agent_id: ann, objective: 'Count the flock', reasoning: null }
+    await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+    await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result, unconfirmed: false })])
+    await go(`goals/${goal.goal_id}`)
+    const shown = page.locator('.words').filter({ hasText: 'There are' })
+    expect(await shown.locator('strong').allTextContents()).toEqual(['Sheep', 'three'])
+    expect(await shown.locator('code').allTextContents()).toEqual(['Ovis'])
+    expect(await shown.textContent()).toContain('<img src=x onerror=alert(1)>')
+    await page.getByText('# **no heading**').waitFor()
+  })
+
+  it('goals: the criteria of one are changed, and those that stay keep what the form does not show', async () => {
+    const acceptance = [{ file: 'sheep.md' }, { rubric: 'It names each sheep.', model: 'sim' }]
+    const { goal_id } = await host.invoke<Goal>('goals.add', { id: ann, objective: 'Name the sheep', acceptance })
+    await go(`goals/${goal_id}`)
+    await page.getByRole('button', { name: 'Change criteria…' }).click()
+    await page.getByLabel('Files that must exist').fill('flock.md\n\nsheep.md')
+    await page.getByLabel('I must accept the result').check()
+    await page.getByRole('button', { name: 'Change criteria', exact: true }).click()
+    await page.getByText('Criteria changed.').waitFor()
+    await page.getByText('flock.md').waitFor()
+    const goal = await host.invoke<Goal>('goals.get', { goal_id })
+    expect(goal.acceptance.map(({ met, problem, ...criterion }) => criterion)).toEqual([
+      ...[{ file: 'flock.md' }, { file: 'sheep.md' }, acceptance[1]],
+      { operator: true },
+    ])
+    await host.invoke('goals.abandon', { goal_id })
+  })
+
   it('goals: one is abandoned after a confirmation, and the focus goes to the content', async () => {
     const { goal_id } = await host.invoke<Goal>('goals.add', { id: ann, objective: 'Count the sheep' })
     const goal = () => host.invoke<Goal>('goals.get', { goal_id })

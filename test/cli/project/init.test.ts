@@ -62,6 +62,11 @@ describe('svc init', () => {
     expect(await readFile(join(dir.path, 'a-file'), 'utf8')).toBe('x')
   })
 
+  it('fails where the system allows no folder', async () => {
+    const { code, stderr } = await svc(['init', '--root', '/proc/x/y'], { cwd: '/tmp' })
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('choose another folder') })
+  })
+
   it.skipIf(process.getuid?.() === 0)('says so when it has no write permission in the folder', async () => {
     await using dir = await tempDir()
     await chmod(dir.path, 0o500)

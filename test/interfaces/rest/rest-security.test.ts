@@ -284,6 +284,16 @@ describe('an API key that is set', () => {
     }
   })
 
+  it('is asked for by the name of its header, also of a request that sends Authorization', async () => {
+    const { ask } = await startAgentServer({ SVC_API_KEY: key })
+    const { json } = await ask('/agent', { headers: { authorization: `Bearer ${key}` } })
+    expect(json.detail).toBe(
+      'The header X-Svc-Key is missing or wrong. Send the key in it; the header Authorization is not read.',
+    )
+    const both = await ask('/agent', { headers: { authorization: 'Basic YTpi', 'x-svc-key': key } })
+    expect(both.status).toBe(200)
+  })
+
   it("lets the Host header be a proxy's name", async () => {
     const { ask } = await startAgentServer({ SVC_API_KEY: key })
     const headers = { host: 'svc.example', 'x-svc-key': key }

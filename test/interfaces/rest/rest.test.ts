@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { StaticRoutes } from '#interfaces/rest/contract'
 import { Page } from '#lib/list'
@@ -94,6 +95,14 @@ function kitchen() {
         run() {
           throw new Error('SELECT secret FROM /etc/passwd')
         },
+      })
+      svc.operation({
+        name: 'kitchen.rebuilt',
+        summary: 'Need a part of the earlier build',
+        input: z.object({}),
+        output: z.null(),
+        http: { method: 'GET', path: '/rebuilt' },
+        run: () => import(join(process.cwd(), 'dist', 'part-gone.js')),
       })
       svc.operation({
         name: 'kitchen.busy',
@@ -284,6 +293,15 @@ describe('an error over HTTP', () => {
     expect(answer.text).not.toMatch(/SELECT|passwd|rest\.test|at /)
     const line = log.map(each => JSON.parse(each)).find(each => each.request_id === answer.json.request_id)
     expect(line.msg).toContain('SELECT secret')
+  })
+
+  it('says what to do when the program on disk was replaced', async () => {
+    const { ask } = await startKitchenServer()
+    const { json, status } = await ask('/rebuilt')
+    expect({ status, ...json }).toMatchObject({
+      ...{ status: 500, code: 'program_changed' },
+      detail: expect.stringContaining('restart the service with: svc restart'),
+    })
   })
 
   it('says in Retry-After when to try again', async () => {

@@ -223,7 +223,7 @@ describe('a standalone agent', () => {
     const { agent } = await scriptedAgent([text('Hello.')], { config, log })
     await agent.run('Hello?')
     expect(lines.map(line => JSON.parse(line).msg)).toEqual([
-      'config of the agent: model.retry_delays: line 1: is not a known key',
+      'config of the agent: model.retry_delays: line 1: is not a known key; did you mean "model.retry_delay" or "model.retry_cap"?',
     ])
   })
 

@@ -166,7 +166,7 @@ it.each([
 it('the error for a misspelled key names the closest match', async () => {
   const { json } = await patch(await stateless(), { daemon: { hartbeat: 1 } })
   expect(json.errors).toEqual([
-    { path: 'daemon.hartbeat', message: 'is not a known key; did you mean daemon.heartbeat?' },
+    { path: 'daemon.hartbeat', message: 'is not a known key; did you mean "daemon.heartbeat"?' },
   ])
 })
 

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Goal } from '#core/goals/contract'
 import sessions from '#core/sessions/index'
 import subAgents from '#core/sub-agents/index'
 import tasks from '#core/tasks/index'
@@ -350,6 +351,30 @@ describe('retention', () => {
     expect((await run(home)).rows).toMatchObject({ spend: 200 })
     expect(await count(home, 'spend')).toBeLessThan(50)
     expect(await history()).toEqual(before)
+  })
+
+  it('keeps each call of a goal that is active or had a call lately, so that its cost is complete or absent', async () => {
+    await using home = await testHostWithEverything()
+    const goals: Goal[] = []
+    for (const objective of ['Go on', 'Was long', 'Was short'])
+      goals.push((await home.kernel.invoke('goals.add', { id: home.id, objective })) as Goal)
+    const [active, long, short] = goals.map(({ goal_id }) => goal_id)
+    for (const goal_id of [long, short]) await home.kernel.invoke('goals.abandon', { goal_id })
+    const now = home.clock.ms()
+    const calls = [active, long, short].map((goal_id, n) => [goal_id, now - (40 + n) * DAY] as const)
+    for (const [n, [goal_id, at]] of [...calls, [long, now - DAY] as const].entries())
+      await writeDirectly(
+        home.root,
+        `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, priced,
+           estimated, attempts, duration_ms, at) VALUES (?, ?, ?, ?, 'goal_pursuit', 'm', 1000000, 10, 1, 'catalogue', 0, 1, 5, ?)`,
+        ...[`call-${n}`, home.id, home.id, goal_id, at],
+      )
+    expect((await run(home, { dry_run: true })).rows).toMatchObject({ spend: 1 })
+    expect((await run(home)).rows).toMatchObject({ spend: 1 })
+    const costs = goals.map(
+      async ({ goal_id }) => ((await home.kernel.invoke('goals.get', { goal_id })) as Goal).cost_usd,
+    )
+    expect(await Promise.all(costs)).toEqual([1, 2, null])
   })
 
   it('removes tasks without a session, whose own sessions nothing else ends', async () => {

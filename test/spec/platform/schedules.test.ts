@@ -70,6 +70,8 @@ describe('a schedule', () => {
     const goals = await goalsOf(home, home.id)
     expect(goals).toHaveLength(3)
     expect(goals[0]).toMatchObject({ origin: 'schedule', objective: 'Tidy up the notepad', status: 'completed' })
+    const prompts = home.server.requests.map(({ prompt }) => prompt)
+    expect(prompts.filter(prompt => prompt.includes('comes from a schedule and will come again'))).toHaveLength(3)
     expect(await get(home, schedule)).toMatchObject({
       ...{ fired: 3, skipped: 0, last_goal_id: goals[0]?.goal_id, next_at: '2026-01-01T00:00:40.000Z' },
     })

@@ -40,7 +40,7 @@ it('a question survives a killed daemon and can be answered on the command line'
   )
 })
 
-it('svc goals add sets a deadline and acceptance criteria, and svc goals show lists them', async () => {
+it('svc goals add sets a deadline and acceptance criteria, svc goals show lists them, and they can be removed', async () => {
   await using dir = await project({
     '.svc/config.yaml': 'tools:\n  sandbox: "off"\n',
     'profiles/p.yaml': 'name: p\nrole: reports\n',
@@ -57,6 +57,8 @@ it('svc goals add sets a deadline and acceptance criteria, and svc goals show li
   expect(stdout).toContain('deadline 2090-01-01T00:00:00.000Z\n  counts as reached when:\n')
   expect(stdout).toContain('… the command `grep -q a report.md` exits with 0 in your workspace')
   expect(stdout).toContain('… the operator accepts the result')
+  const cleared = await svc(['goals', 'acceptance', 'clear', goal_id], options)
+  expect(cleared).toMatchObject({ code: 0, stdout: expect.not.stringContaining('counts as reached') })
   const refused = await svc(['goals', 'add', 'p', 'Test it', '--accept-command', 'npm test'], options)
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('tools.shell_allow_dev_commands') })
 })

@@ -19,6 +19,12 @@ describe('ask_operator', () => {
       status: 'waiting',
       next: { reason: expect.stringContaining(`waits for your answer to ${asked.question_id}`) },
     })
+    expect(await home.kernel.invoke('agents.fleet')).toMatchObject({
+      agents: [
+        { status: 'waiting', held: expect.stringContaining(asked.question_id), waits_for: 'answer', stuck: false },
+      ],
+      summary: { stuck: 0, reasons: [] },
+    })
     const { status, json } = await home.answer(asked.question_id, '2', { 'x-svc-user': 'ann' })
     expect({ status, json }).toMatchObject({ status: 200, json: { answer: 'stable', answered_by: 'ann' } })
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')

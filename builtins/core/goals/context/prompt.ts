@@ -43,6 +43,10 @@ export function pursuitParts(
 
 const STATE = 'Your state:'
 
+/** Line of a goal that a schedule added. */
+const SCHEDULED =
+  'This goal comes from a schedule and will come again. Reach it for this time, and remember what the next time needs to know.'
+
 /** Returns a message with the agent's state in a pursuit; undefined where the conversation has it already. */
 export function stateMessage(
   profile: Profile,
@@ -69,6 +73,7 @@ export function goalMessage(
   return section([
     `Goal: ${goal.objective}`,
     goal.origin === 'generated' && goal.reasoning && `Why you chose it: ${lineOf(goal.reasoning, REASONING)}`,
+    goal.origin === 'schedule' && SCHEDULED,
     ...termsOf(goal, 'The goal', now),
     ...context,
     memoriesMessage(remembered),

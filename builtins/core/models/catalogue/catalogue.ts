@@ -121,7 +121,9 @@ export function tiersOf(
  * model.
  */
 function findCatalogueName(entries: Readonly<Record<string, unknown>>, id: string): string | undefined {
-  return [id, id.replace(/-(\d{4}-\d{2}-\d{2}|\d{8})$/, '')].find(name => Object.hasOwn(entries, name))
+  // Entries name the simulation like all other models: `sim:rules-1`.
+  const name = id.replace(/^sim\//, 'sim:')
+  return [name, name.replace(/-(\d{4}-\d{2}-\d{2}|\d{8})$/, '')].find(each => Object.hasOwn(entries, each))
 }
 
 /**

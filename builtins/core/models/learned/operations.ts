@@ -1,4 +1,5 @@
 import { operation, z } from '#kernel'
+import { formatCount } from '#lib/format-count'
 import { Store } from '#platform/store/contract'
 import { LearnedModel } from './contract.ts'
 import { OwnLearned } from './learned-models.ts'
@@ -43,7 +44,7 @@ const LACKS = {
 /** Renders what was learned about a model as one line. */
 export function learnedLine({ model, endpoint, context_window, omitted, lacks, learned_at }: LearnedModel): string {
   const facts = [
-    ...(context_window === null ? [] : [`a context window of ${context_window} tokens`]),
+    ...(context_window === null ? [] : [`a context window of ${formatCount(context_window)} tokens`]),
     ...omitted.map(key => `it does not accept ${key}`),
     ...lacks.map(ability => LACKS[ability]),
   ]

@@ -4,7 +4,7 @@ import type { Message, ModelCall, Spend } from '#core/models/contract'
 import { type RunEnd, type RunEvent, type RunRequest, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
 import { errorMessage, type PluginHandle, SvcError, type z } from '#kernel'
-import { InternalError } from '#lib/errors'
+import { unexpectedError } from '#lib/errors'
 import { ActiveRecording, CycleEnd, recordInput, runInContext } from '#lib/recording-context'
 import { Recordings } from '#observability/recordings/contract'
 import { StoppingError } from '#platform/heartbeat/contract'
@@ -367,7 +367,7 @@ export class TaskRun {
     if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
     if (error instanceof SvcError) return { status: 'failed', error }
     this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))
-    return { status: 'failed', error: new InternalError() }
+    return { status: 'failed', error: unexpectedError(error) }
   }
 
   async #end({ status, error, approval_ids = [], question_ids = [] }: Ending, duration: number): Promise<void> {

@@ -194,8 +194,11 @@ async function surroundingsOf(
   input: Record<string, unknown>,
   kernel: Kernel,
 ): Promise<Surroundings> {
-  const { hiddenCount } = await import('#lib/list')
-  return { hidden: await hiddenCount(operation, input, kernel), notice: await operation.notice?.(kernel) }
+  const { hiddenCount, noticeOf } = await import('#lib/list')
+  return {
+    hidden: await hiddenCount(operation, input, kernel),
+    notice: await noticeOf(operation, input, 'default', kernel),
+  }
 }
 
 /**

@@ -11,12 +11,17 @@ export interface ParsedCommand {
 
 /**
  * Reads the words after a command's path.
+ * @param commands in which a command is looked for that surplus words may mean
  * @throws UsageError with the command's usage
  */
-export function parse(spec: CommandSpec, words: readonly string[]): ParsedCommand {
+export function parse(
+  spec: CommandSpec,
+  words: readonly string[],
+  commands: readonly CommandSpec[] = [],
+): ParsedCommand {
   const command = process(spec, words)
   const { words: placed = [], json, root } = command
-  const input: Record<string, unknown> = { ...spec.operation?.preset, ...place(spec, placed) }
+  const input: Record<string, unknown> = { ...spec.operation?.preset, ...place(spec, placed, commands) }
   for (const option of spec.options) {
     const given = command[fieldKey(option)]
     if (given !== undefined && option.key !== undefined) {
@@ -79,7 +84,7 @@ function declareOption(option: OptionSpec): unknown {
   return ['list', 'files', 'paths'].includes(option.type) ? Option.Array(names) : Option.String(names)
 }
 
-function place(spec: CommandSpec, words: readonly string[]): Record<string, unknown> {
+function place(spec: CommandSpec, words: readonly string[], commands: readonly CommandSpec[]): Record<string, unknown> {
   const left = [...words]
   const input: Record<string, unknown> = {}
   for (const argument of spec.arguments) {
@@ -87,8 +92,20 @@ function place(spec: CommandSpec, words: readonly string[]): Record<string, unkn
     const taken = argument.rest ? left.splice(0) : left.splice(0, 1)
     if (taken.length > 0) input[argument.field] = argumentValue(spec, taken, argument)
   }
-  if (left.length > 0) refuse(spec, `unexpected argument "${left[0]}"`)
+  if (left.length > 0) {
+    const [meant] = near(words[0]!, subcommandNames(spec, commands))
+    const hint = meant === undefined ? '' : `; did you mean svc ${[...spec.path, meant].join(' ')}?`
+    refuse(spec, `unexpected argument "${left[0]}"${hint}`)
+  }
   return input
+}
+
+/** Returns the words that may follow the path of a command: `goals` may go on with `acceptance`. */
+function subcommandNames({ path }: CommandSpec, commands: readonly CommandSpec[]): string[] {
+  const below = commands.filter(
+    each => each.path.length > path.length && path.every((word, at) => each.path[at] === word),
+  )
+  return [...new Set(below.map(each => each.path[path.length]!))]
 }
 
 function argumentValue(spec: CommandSpec, words: readonly string[], argument: ArgumentSpec): unknown {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { errorMessage, type Ports, SvcError } from '#kernel'
 import { CannotWriteError } from '../contract.ts'
 
@@ -5,13 +6,20 @@ type Files = Ports['files']
 
 /** Makes a folder where it is missing. @returns whether it was */
 export async function makeFolder(files: Files, path: string, mode?: number): Promise<boolean> {
-  const given = mode === undefined ? {} : { mode }
-  const made = await files.mkdir(path, { recursive: true, ...given }).catch(async error => {
-    // On a read-only file system, a recursive `mkdir` fails with ENOENT; the plain call gives the real error.
-    if (error.code === 'ENOENT') await files.mkdir(path, given)
-    throw error
+  const make = () =>
+    files.mkdir(path, mode === undefined ? {} : { mode }).then(
+      () => true,
+      async error => {
+        if (error.code === 'EEXIST' && (await files.stat(path)).isDirectory()) return false
+        throw error
+      },
+    )
+  // Not Node's recursive way: it does not end where the system allows no folder, as in /proc.
+  return make().catch(async error => {
+    if (error.code !== 'ENOENT' || dirname(path) === path) throw error
+    await makeFolder(files, dirname(path), mode)
+    return make()
   })
-  return made !== undefined
 }
 
 /**
@@ -39,7 +47,7 @@ export function cannotWrite(path: string, cause: unknown): Error {
  */
 export function explainUnwritable(error: unknown): unknown {
   const { code, path, syscall } = error as NodeJS.ErrnoException
-  const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && (code === 'EACCES' || code === 'EPERM'))
+  const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && ['EACCES', 'EPERM', 'ENOENT'].includes(code ?? ''))
   return isUnwritable && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
 }
 
@@ -60,6 +68,7 @@ function explain(error: unknown): { problem: string; remedy: string } {
   if (code === 'ENOTDIR' || code === 'EEXIST') {
     return { problem: 'a file exists where a folder is needed', remedy: 'move the file away, or choose another folder' }
   }
+  if (code === 'ENOENT') return { problem: 'the system allows no folder there', remedy: 'choose another folder' }
   if (code === 'ENOSPC') return { problem: 'the disk is full', remedy: 'free some space' }
   return { problem: errorMessage(error), remedy: 'choose another folder' }
 }

@@ -142,7 +142,7 @@ function attention({ snapshot: { approvals, agents, daemon, budget } }: View, wi
       [width > 40 && danger ? `${approval_id}  ${danger}` : approval_id, 'dim'],
     ],
   ])
-  const held = agents.filter(({ stuck }) => stuck)
+  const held = agents.filter(({ stuck, waits_for }) => stuck || waits_for === 'answer')
   const lines: Line[] = [
     ...(daemon?.health === 'stalled' || daemon?.health === 'dead'
       ? [[[`daemon ${daemon.health}: svc doctor`, 'red'] as const]]

@@ -1,3 +1,6 @@
+/** Maximum size of a message, in bytes; a larger one is refused. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+
 /** Error codes of JSON-RPC 2.0 and of the protocol. */
 export const PARSE_ERROR = -32700
 export const INVALID_REQUEST = -32600

@@ -5,10 +5,8 @@ import { maskJson, secretsIn } from '#lib/secrets'
 import type { McpList, McpOffer, McpPipes, McpStdioModule } from '../contract.ts'
 import { bareOffer } from '../offer.ts'
 import { Peer } from '../peer.ts'
-import { INVALID_REQUEST, PARSE_ERROR } from './rpc.ts'
+import { INVALID_REQUEST, MAX_MESSAGE_BYTES, PARSE_ERROR } from './rpc.ts'
 
-/** Maximum size of a message, in bytes; a larger one is refused and skipped. */
-const LONGEST_FRAME = 4 * 1024 * 1024
 /** Time for answering open requests after the client has closed our standard input, in milliseconds. */
 const LAST_ANSWERS_MS = 1_000
 const NEWLINE = 10
@@ -92,11 +90,11 @@ class Frames implements Transport {
   #add(bytes: Buffer): void {
     if (this.#skipping || bytes.length === 0) return
     this.#length += bytes.length
-    if (this.#length <= LONGEST_FRAME) this.#parts.push(bytes)
+    if (this.#length <= MAX_MESSAGE_BYTES) this.#parts.push(bytes)
     else {
       this.#parts = []
       this.#skipping = true
-      this.#refuse(INVALID_REQUEST, `A message may have at most ${LONGEST_FRAME} bytes.`)
+      this.#refuse(INVALID_REQUEST, `A message may have at most ${MAX_MESSAGE_BYTES} bytes.`)
     }
   }
 

@@ -48,7 +48,7 @@ export class Apps {
     const { routes, pages, protocols } = table
     const shape = JSON.stringify([
       ...[routes, pages.map(({ path }) => path)],
-      protocols.map(({ path, methods, open }) => [path, methods, open]),
+      protocols.map(({ path, methods, open, body_bytes }) => [path, methods, open, body_bytes]),
     ])
     if (before && shape === this.#shape) return before
     this.#shape = shape

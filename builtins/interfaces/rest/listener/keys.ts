@@ -30,16 +30,17 @@ export class Keys {
 
   /**
    * Accepts `key` even after many wrong keys from its address, because all clients behind a proxy share one.
+   * @param authorization whether the request has the header Authorization, which the error then mentions
    * @throws UnauthorizedError alike for a missing and a wrong key
    * @throws TooManyAttemptsError for a wrong key after ten within a second from the same address
    */
-  check(key: string, given: string | undefined, address: string): void {
+  check(key: string, given: string | undefined, address: string, authorization = false): void {
     // Node decodes header bytes as Latin-1, though a key beyond ASCII was sent as UTF-8. A missing key takes the same
     // time to compare.
     const isRight = timingSafeEqual(digest(Buffer.from(given ?? '', 'latin1')), digest(Buffer.from(key)))
     if (isRight && given !== undefined) return
     if (given !== undefined && this.#count(address) > WRONG_PER_WINDOW) throw new TooManyAttemptsError()
-    throw new UnauthorizedError()
+    throw new UnauthorizedError({ authorization })
   }
 
   /**

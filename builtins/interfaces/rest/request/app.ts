@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invoke, type Operation, type OperationCall, Operations, type PluginHandle, parse } from '#kernel'
-import { hiddenCount } from '#lib/list'
+import { hiddenCount, noticeOf } from '#lib/list'
 import type { StreamEvent } from '#lib/stream'
 import { Daemon } from '#platform/daemon/contract'
 import { Store } from '#platform/store/contract'
@@ -105,10 +105,11 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
 }
 
 function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: RouteTable): void {
-  for (const { methods, path, open = false } of protocols) {
+  for (const { methods, path, open = false, body_bytes = BODY_LIMIT } of protocols) {
     app.route({
       method: methods.flatMap(withHead),
       url: urlOf(path),
+      bodyLimit: body_bytes,
       config: { open, protocol: true },
       handler: (request, reply) => answerProtocol(parts, path, request, reply),
     })
@@ -155,7 +156,7 @@ async function answer(
   if (operation.count) reply.headers(await windowHeaders(operation, input, request.url, call))
   const left = await hiddenCount(operation, input, svc)
   if (left > 0) reply.header('x-hidden-count', String(left))
-  const notice = await operation.notice?.(svc)
+  const notice = await noticeOf(operation, input, call.tenant, svc)
   if (notice) reply.header('x-notice', notice)
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   const text = request.headers.accept === 'text/plain' ? operation.render?.(output as never) : undefined

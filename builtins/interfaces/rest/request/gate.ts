@@ -62,7 +62,8 @@ export function admit(
   }
 
   if (config.api_key && !listener.local && !request.routeOptions.config?.open) {
-    keys.check(config.api_key, raw.headersDistinct['x-svc-key']?.[0], request.ip)
+    const given = raw.headersDistinct['x-svc-key']?.[0]
+    keys.check(config.api_key, given, request.ip, headers.authorization !== undefined)
   }
   return true
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type PluginHandle, SvcError } from '#kernel'
-import { InternalError } from '#lib/errors'
+import { unexpectedError } from '#lib/errors'
 import {
   BodyTooLargeError,
   MalformedRequestError,
@@ -27,7 +27,7 @@ export function problemHeaders(error: SvcError): Record<string, string> {
 function shownError(error: unknown, { id: request_id, routeOptions }: FastifyRequest): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
-  if (typeof code !== 'string') return new InternalError({ request_id })
+  if (typeof code !== 'string') return unexpectedError(error, request_id)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new UnsupportedMediaTypeError()
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new BodyTooLargeError({ mebibytes: routeOptions.bodyLimit / 1024 / 1024 })
@@ -35,7 +35,7 @@ function shownError(error: unknown, { id: request_id, routeOptions }: FastifyReq
   if (code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
     return new MalformedRequestError({ problem: 'The URL or the Content-Length of the request is malformed.' })
   }
-  return new InternalError({ request_id })
+  return unexpectedError(error, request_id)
 }
 
 /** Converts what was thrown into an error that may be shown, and logs the details that are not shown. */

@@ -24,7 +24,7 @@ export function Turn(props: TurnProps) {
       <>
         <Instruction text={instruction} images={<Previews images={images} />} />
         <li class="by-assistant">
-          {text ? <Words text={text} open /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
+          {text ? <Words text={text} open markdown /> : <span class="soft">{info ? visible(info) : 'Thinking…'}</span>}
         </li>
       </>
     )
@@ -36,9 +36,9 @@ export function Turn(props: TurnProps) {
       <Instruction text={instruction} images={<Pictures images={images} />} at={created_at} />
       <li class="by-assistant">
         {followed?.text ? (
-          <Words text={followed.text} open />
+          <Words text={followed.text} open markdown />
         ) : output ? (
-          <Words text={output} open={isLatest} />
+          <Words text={output} open={isLatest} markdown />
         ) : (
           status === 'running' && <span class="soft">{followed?.info ? visible(followed.info) : 'Thinking…'}</span>
         )}

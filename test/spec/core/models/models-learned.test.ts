@@ -65,7 +65,7 @@ test('what refusals taught about a model is known after a restart, and svc model
     },
   ])
   expect(renderModels(overview)).toMatch(
-    /Learned from refusals: openai:scripted-1 at .*4000 tokens; it does not accept temperature; its server does not support tools \(svc models forget openai:scripted-1\)/,
+    /Learned from refusals: openai:scripted-1 at .*4,000 tokens; it does not accept temperature; its server does not support tools \(svc models forget openai:scripted-1\)/,
   )
 })
 

@@ -176,7 +176,12 @@ describe('a task with a tool that needs approval', () => {
     const next = { reason: expect.stringMatching(/Its task task-\w+ waits for your decision on send: svc approve ap-/) }
     expect(await detail(home, id)).toMatchObject({ status: 'idle', next })
     expect(await home.kernel.invoke('agents.fleet')).toMatchObject({
-      agents: [{ status: 'idle', held: expect.stringMatching(/^send of task-\w+ waits for your approval: to "ann"$/) }],
+      agents: [
+        {
+          ...{ status: 'idle', waits_for: 'approval', stuck: false },
+          held: expect.stringMatching(/^send of task-\w+ waits for your approval: to "ann"$/),
+        },
+      ],
     })
     home.kernel.heartbeat.start()
     await runHeartbeat(home)
