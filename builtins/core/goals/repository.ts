@@ -131,9 +131,10 @@ export interface GoalSpend {
 /** Returns what goals cost, by goal id; goals without a recorded call are left out. */
 export async function spendOf(store: Store, goal_ids: readonly string[]): Promise<ReadonlyMap<string, GoalSpend>> {
   const rows = await store.all<GoalSpend & { goal_id: string }>(
+    // Calls are indexed by their agent, not by their goal.
     `SELECT goal_id, sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens FROM spend_view
-     WHERE goal_id ${AMONG} GROUP BY goal_id`,
-    [jsonList(goal_ids)],
+     WHERE agent_id IN (SELECT agent_id FROM goals WHERE goal_id ${AMONG}) AND goal_id ${AMONG} GROUP BY goal_id`,
+    [jsonList(goal_ids), jsonList(goal_ids)],
   )
   return new Map(rows.map(row => [row.goal_id, row]))
 }
