@@ -33,7 +33,7 @@ it('traces, goals.context, metrics and spending show how full the window was and
   const shown = home.kernel.points.find(Operations, 'runs.trace')!.render!((await trace(home, run_id)) as never)
   expect(shown).toMatch(/\(summary\)/)
   expect(shown).toMatch(
-    /\d+ % of 12000 \(system \d+, tools \d+, messages \d+, answer 8\); older turns replaced by a summary/,
+    /\d+ % of 12,000 \(system \d+, tools \d+, messages \d+, answer 8\); older turns replaced by a summary/,
   )
 
   const context = (await home.kernel.invoke('goals.context', { id: home.id })) as AgentContext
