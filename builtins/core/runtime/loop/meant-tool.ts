@@ -55,19 +55,15 @@ export function withOwnNames(schema: unknown, given: unknown): unknown {
   const { properties } = schema
   if (!isTree(given) || !isTree(properties)) return given
   const taken = new Set(Object.keys(given))
-  const ownName = (key: string) => {
-    const own = Object.hasOwn(properties, key) ? undefined : OWN_NAMES.get(plain(key))
+  const own: [name: string, value: unknown][] = []
+  for (const [key, value] of Object.entries(given)) {
+    const meant = Object.hasOwn(properties, key) ? undefined : OWN_NAMES.get(plain(key))
     // Given both, the tool's own name counts, and the other one is named as unknown.
-    if (own === undefined || !Object.hasOwn(properties, own) || taken.has(own)) return key
-    taken.add(own)
-    return own
+    const name = meant !== undefined && Object.hasOwn(properties, meant) && !taken.has(meant) ? meant : key
+    taken.add(name)
+    own.push([name, typeof value === 'object' ? withOwnNames(properties[name], value) : value])
   }
-  return Object.fromEntries(
-    Object.entries(given).map(([key, value]) => {
-      const name = ownName(key)
-      return [name, withOwnNames(properties[name], value)]
-    }),
-  )
+  return Object.fromEntries(own)
 }
 
 /** Returns a clause for each given argument that the tool would ignore, with the parameter that is likely meant. */

@@ -9,18 +9,19 @@ import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
 import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
-import { meantTool, unknownParameters } from './meant-tool.ts'
+import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
 /**
- * Parses arguments to an object; returns the raw text if it is not JSON or is nested too deeply. Empty text means no
- * arguments.
+ * Parses arguments to an object, with the tool's own names; returns the raw text if it is not JSON or is nested too
+ * deeply. Empty text means no arguments.
  */
-export function parseArguments(raw: string): unknown {
+export function parseArguments(raw: string, tool: Tool | undefined): unknown {
   if (raw.trim() === '') return {}
   const parsed = jsonOr(raw, raw)
   // Some models encode the object twice, as a string.
-  return typeof parsed === 'string' ? objectOr(jsonOr(parsed, parsed), parsed) : parsed
+  const given = typeof parsed === 'string' ? objectOr(jsonOr(parsed, parsed), parsed) : parsed
+  return tool ? withOwnNames(schemaOf(tool), given) : given
 }
 
 function jsonOr(raw: string, otherwise: unknown): unknown {
@@ -300,7 +301,7 @@ const schemas = new WeakMap<Tool, Schema>()
 const briefSchemas = new WeakMap<Tool, Schema>()
 
 /** Returns a tool's parameters as JSON Schema, cached. */
-export function schemaOf(tool: Tool): Schema {
+function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
     const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema

@@ -4,7 +4,6 @@ import { recordInput } from '#lib/recording-context'
 import { ASK_OPERATOR, FINISH_GOAL, type PlannedCall, type RunEvent, type RunRequest } from '../contract.ts'
 import { tokensOf } from '../offer.ts'
 import { Finish } from './finish.ts'
-import { withOwnNames } from './meant-tool.ts'
 import { addNotice, repeatedCalls } from './repeats.ts'
 import {
   type CallOutcome,
@@ -12,7 +11,6 @@ import {
   executeCall,
   parseArguments,
   refusedOutcome,
-  schemaOf,
   toolError,
   UNKNOWN,
 } from './tool-call.ts'
@@ -48,9 +46,7 @@ export function planCalls(
 ): { calls: PlannedCall[]; dropped: number } {
   const allowed = tool_calls.slice(0, MAX_TOOL_CALLS)
   const calls = allowed.map((call, n) => {
-    const tool = request.tools.find(call.name)
-    const written = parseArguments(call.arguments)
-    const given = tool ? withOwnNames(schemaOf(tool), written) : written
+    const given = parseArguments(call.arguments, request.tools.find(call.name))
     const isCut = finish_reason === 'length' && n === tool_calls.length - 1 && typeof given === 'string'
     return {
       call_id: `${request.call_prefix}:${step}:${n}`,
