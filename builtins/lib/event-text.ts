@@ -1,3 +1,4 @@
+import { formatCount } from './format-count.ts'
 import { pluralize } from './pluralize.ts'
 import { formatUsd } from './usd.ts'
 
@@ -43,7 +44,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   model_called: ({ model, failed, input_tokens, output_tokens, cost_usd }) => {
     if (failed === true) return `could not call ${text(model)}`
     const cost = Number(cost_usd) > 0 ? `, ${formatUsd(Number(cost_usd))}` : ''
-    return `called ${text(model)}: ${Number(input_tokens) + Number(output_tokens)} tokens${cost}`
+    return `called ${text(model)}: ${formatCount(Number(input_tokens) + Number(output_tokens))} tokens${cost}`
   },
   model_failover: ({ from, to, reason }) => `called ${text(to)} instead of ${text(from)}${because(reason)}`,
   nudge_received: () => 'received a nudge',

@@ -1,3 +1,4 @@
+import { formatCount } from '#lib/format-count'
 import { pluralize } from '#lib/pluralize'
 import { oneLine } from '#lib/sanitize'
 import { formatUsd } from '#lib/usd'
@@ -59,7 +60,7 @@ export function renderGoal(goal: Goal): string {
 }
 
 function costOf({ cost_usd, tokens }: Goal): string {
-  return cost_usd === null ? '' : `, ${formatUsd(cost_usd)}, ${pluralize(tokens ?? 0, 'token')}`
+  return cost_usd === null ? '' : `, ${formatUsd(cost_usd)}, ${formatCount(tokens ?? 0)} tokens`
 }
 
 function short(text: string): string {
