@@ -162,7 +162,7 @@ describe('svc mcp', () => {
       expect.stringMatching(/^Task task-\w+ has started$/),
       expect.stringContaining('list_files'),
     ])
-    expect((await first.call('tasks_run', { id: 'nobody', instruction: 'x' })).text).toContain('nobody')
+    expect((await first.call('tasks_run', { id: 'missing', instruction: 'x' })).text).toContain('missing')
 
     // A task outlives the client that began it.
     const { task_id } = (await first.call('tasks_run', { id: 'coder', instruction: 'Wait for it.', wait: false }))
