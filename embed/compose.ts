@@ -95,7 +95,7 @@ export async function openKernel(options: KernelOptions): Promise<Kernel> {
   const seams = { boundary: recordingBoundary, support }
   const kernel = new Kernel({ project, roles, ports, log, config, disabled, ...seams })
   installHeartbeat(kernel, daemon)
-  kernel.extend(goalsExtension, storeExtension, toolkitsExtension)
+  kernel.extensions.push(goalsExtension, storeExtension, toolkitsExtension)
   kernel.points.open(GoalStrategies, PluginMigrations, Toolkits)
   for (const rules of [httpInterface, cliInterface]) kernel.points.restrict(Operations, rules)
   config.checkWith(() => kernel.list(ConfigChecks))

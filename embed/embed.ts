@@ -299,7 +299,9 @@ export class SvcHooks {
     const { config, log, points, ports } = this.#kernel
     const name = guard.name ?? `guard ${++this.#guards}`
     const registered = registeredGuard(phase, guard, {
-      ...{ name, owner: OWNER, clock: ports.clock },
+      name,
+      owner: OWNER,
+      clock: ports.clock,
       failClosed: () => options.failClosed ?? config.get('daemon.guards_fail_closed') === true,
       failed: ({ agent_id, cycle_num, phase }, error) =>
         log.error({ agent_id, cycle_num }, `guard "${name}" of ${phase}: ${errorMessage(error)}`),
@@ -328,7 +330,11 @@ function taskInput(
   schema: z.ZodObject | undefined,
 ): [input: unknown, call: Partial<OperationCall>] {
   const input = {
-    ...{ ...unknown, id, instruction, session_id: sessionId, session_key: sessionKey },
+    ...unknown,
+    id,
+    instruction,
+    session_id: sessionId,
+    session_key: sessionKey,
     ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),
     ...(schema ? { response_schema: schemaWithOriginal(schema) } : {}),
   }

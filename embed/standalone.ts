@@ -145,7 +145,13 @@ export class Standalone {
     const first: Message[] = [{ role: 'user', content: asked.instruction }]
     const parts = [instructions, DONE, form && structuredRule(tools.specs.length > 0)]
     return {
-      ...{ agent_id: name, goal_id: null, cycle_num, call_prefix: `${name}:${cycle_num}`, model, temperature, tools },
+      agent_id: name,
+      goal_id: null,
+      cycle_num,
+      call_prefix: `${name}:${cycle_num}`,
+      model,
+      temperature,
+      tools,
       purpose: { agent_id: name, goal_id: null, cycle_num, kind: 'task' as const },
       max_tokens: maxTokens,
       // A given temperature overrides that of the model.

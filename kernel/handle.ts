@@ -9,8 +9,8 @@ import type { Clock, Log, Ports, Project, Role } from './ports.ts'
 import type { Undo } from './scope.ts'
 import type { Services, Token } from './services.ts'
 
-export interface HandleParts {
-  registrations: Registrations
+/** The parts of the kernel that all plugins share. */
+export interface SharedParts {
   hooks: Hooks
   points: Points
   services: Services
@@ -18,12 +18,17 @@ export interface HandleParts {
   ports: Ports
   log: Log
   project: Project
-  builtin: boolean
-  /** Whether it comes from a file. The answers that such a plugin gives to cycles are recorded. */
-  ofFile: boolean
   roles: ReadonlySet<Role>
   invoke: Invoke
   extensions: readonly Extension[]
+}
+
+/** What belongs to one version of a plugin. */
+export interface HandleParts {
+  registrations: Registrations
+  builtin: boolean
+  /** Whether it comes from a file. The answers that such a plugin gives to cycles are recorded. */
+  ofFile: boolean
   /** Wraps the plugin's functions; without it they are called directly. */
   interceptor: Interceptor | undefined
   /** State that the previous version handed over. */
@@ -48,20 +53,22 @@ export class PluginHandle {
   readonly invoke: Invoke
   /** State that the previous version handed over; undefined if it does not match `state`. */
   readonly previous: unknown
+  readonly #kernel: SharedParts
   readonly #parts: HandleParts
   readonly #listening = new Map<unknown, Map<string, Undo>>()
 
-  constructor(name: string, parts: HandleParts) {
+  constructor(name: string, kernel: SharedParts, parts: HandleParts) {
     this.name = name
+    this.#kernel = kernel
     this.#parts = parts
     this.previous = parts.previous
-    this.log = parts.log.child({ plugin: name })
-    this.ports = parts.ports
-    this.clock = parts.ports.clock
-    this.project = parts.project
-    this.roles = parts.roles
-    this.invoke = parts.invoke
-    for (const extend of parts.extensions)
+    this.log = kernel.log.child({ plugin: name })
+    this.ports = kernel.ports
+    this.clock = kernel.ports.clock
+    this.project = kernel.project
+    this.roles = kernel.roles
+    this.invoke = (...call) => kernel.invoke(...call)
+    for (const extend of kernel.extensions)
       Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
   }
 
@@ -78,33 +85,33 @@ export class PluginHandle {
 
   /** Adds a contribution to a point. It is removed with the plugin, or earlier by the returned function. */
   add<C>(point: Point<C>, contribution: C): Undo {
-    const label = this.#parts.points.label(point, contribution, this.name)
-    return this.#declare(label, () => this.#parts.points.add(point, contribution, this.name, this.#parts))
+    const label = this.#kernel.points.label(point, contribution, this.name)
+    return this.#declare(label, () => this.#kernel.points.add(point, contribution, this.name, this.#parts))
   }
 
   /** Returns the current contributions to a point. */
   list<C>(point: Point<C>): readonly C[] {
-    return this.#parts.points.list(point).map(contribution => contribution.value)
+    return this.#kernel.points.list(point).map(contribution => contribution.value)
   }
 
   /** Returns the current contributions with their owners. */
   contributions<C>(point: Point<C>): readonly Contribution<C>[] {
-    return this.#parts.points.list(point)
+    return this.#kernel.points.list(point)
   }
 
   /** Returns the current contribution with this key. */
   find<C>(point: Point<C>, key: string): C | undefined {
-    return this.#parts.points.find(point, key)
+    return this.#kernel.points.find(point, key)
   }
 
   /** Calls the contributions of a point in order; returns the first answer, or undefined. */
   async ask<C, Q, A>(point: Point<C>, question: Q): Promise<A | undefined> {
-    return this.#parts.points.ask(point, question)
+    return this.#kernel.points.ask(point, question)
   }
 
   /** Calls back after contributions to a point were added or removed. */
   onChange<C>(point: Point<C>, listener: () => void): Undo {
-    return this.#declare(`watches ${point.name}`, () => this.#parts.points.onChange(point, listener), 1)
+    return this.#declare(`watches ${point.name}`, () => this.#kernel.points.onChange(point, listener), 1)
   }
 
   /** Subscribes a handler, sync or async, to an event, once. What it throws is logged and stops nothing. */
@@ -113,9 +120,9 @@ export class PluginHandle {
     this.off(event, handler)
     const byEvent = this.#listening.get(handler) ?? new Map<string, Undo>()
     this.#listening.set(handler, byEvent)
-    const { hooks, interceptor, builtin } = this.#parts
+    const { interceptor, builtin } = this.#parts
     const listener = intercept(interceptor, { kind: 'handler', name: event }, handler)
-    const undo = this.#declare(`on ${event}`, () => hooks.on(event, listener, this.name, builtin), 1)
+    const undo = this.#declare(`on ${event}`, () => this.#kernel.hooks.on(event, listener, this.name, builtin), 1)
     byEvent.set(event, undo)
   }
 
@@ -129,17 +136,17 @@ export class PluginHandle {
 
   /** Emits an event and waits for its handlers. Never rejects because of a handler. */
   emit<E extends EventName>(event: E, payload: Events[E]): Promise<void> {
-    return this.#parts.hooks.emit(event, payload) ?? EMITTED
+    return this.#kernel.hooks.emit(event, payload) ?? EMITTED
   }
 
   /** Declares an event of the plugin's own, with the schema of its payload. */
   event(name: string, schema: z.ZodType): Undo {
-    return this.#declare(`event ${name}`, () => this.#parts.hooks.declareEvent(name, schema))
+    return this.#declare(`event ${name}`, () => this.#kernel.hooks.declareEvent(name, schema))
   }
 
   /** The declared events with their schemas. */
   get events(): ReadonlyMap<string, z.ZodType> {
-    return this.#parts.hooks.events()
+    return this.#kernel.hooks.events()
   }
 
   /** Taps a hook by name: a phase (with its cycle), an event or a point. */
@@ -150,7 +157,7 @@ export class PluginHandle {
     const given = typeof options === 'string' ? { name: options } : options
     const named = { ...given, name: given.name === this.name ? given.name : `${this.name}/${given.name}` }
     const handler = intercept(this.#parts.interceptor, { kind: 'tap', name: hook }, fn) as (input: In) => never
-    return this.#declare(`tap of ${hook}`, () => this.#parts.hooks.get<In>(hook).tap(named, handler), 1)
+    return this.#declare(`tap of ${hook}`, () => this.#kernel.hooks.get<In>(hook).tap(named, handler), 1)
   }
 
   /** Adds an operation: a REST route, a command, an MCP tool and an entry of the OpenAPI document at once. */
@@ -158,7 +165,9 @@ export class PluginHandle {
     checkFields(Operations.name, { run: 'function' }, definition, this.name)
     const bound = bindOperation(operation(definition), this)
     const call: PluginCall<Parameters<typeof bound.run>> = {
-      ...{ kind: 'operation', name: definition.name, streams: definition.events !== undefined },
+      kind: 'operation',
+      name: definition.name,
+      streams: definition.events !== undefined,
       fit: (input, call) => [definition.input.parse(input), call],
     }
     return this.add(Operations, { ...bound, run: intercept(this.#parts.interceptor, call, bound.run) })
@@ -166,28 +175,28 @@ export class PluginHandle {
 
   /** Provides a service, in place of an earlier provider. */
   provide<T>(token: Token<T>, value: T): Undo {
-    return this.#declare(`provides ${token.name}`, () => this.#parts.services.provide(token, value, this.name))
+    return this.#declare(`provides ${token.name}`, () => this.#kernel.services.provide(token, value, this.name))
   }
 
   /** Returns the service's current provider. Call it where you need the service and do not keep the result. */
   use<T>(token: Token<T>): T {
-    return this.#parts.services.use(token)
+    return this.#kernel.services.use(token)
   }
 
   /** Returns whether a plugin provides the service. */
   has(token: Token<unknown>): boolean {
-    return this.#parts.services.has(token)
+    return this.#kernel.services.has(token)
   }
 
   /** Adds keys to a section of the configuration. The result reads current values at each access. */
   section<S extends z.ZodObject>(section: string, shape: S): z.output<S> {
-    const { view, add } = this.#parts.config.section(section, shape, this.name)
+    const { view, add } = this.#kernel.config.section(section, shape, this.name)
     this.#declare(`config ${section || '(top level)'}`, add)
     return view
   }
 
   get config(): Configuration {
-    return this.#parts.config
+    return this.#kernel.config
   }
 
   /** Starts a resource (socket, timer, child process) once the plugin is live, in these roles; `fn` returns its cleanup. */

@@ -27,7 +27,7 @@ export const HANDLER_LIMIT_MS = 10_000
 export interface TapOptions {
   name: string
   /** Lower stages run earlier; 0 by default. */
-  stage?: number
+  stage?: number | undefined
   /** Names of taps that this one runs before. */
   before?: string | string[]
 }
@@ -104,11 +104,7 @@ export class Hook<In, Out = void> {
       else if (error) waiting.reject(error)
       else waiting.resolve(answer)
     })
-    if (!ended) {
-      return new Promise((resolve, reject) => {
-        waiting = { resolve, reject }
-      })
-    }
+    if (!ended) return new Promise((resolve, reject) => (waiting = { resolve, reject }))
     if (ended.error) throw ended.error
     return ended.answer
   }
@@ -123,8 +119,7 @@ export class Hook<In, Out = void> {
     const Kind = kind === 'bail' ? AsyncSeriesBailHook : AsyncSeriesHook
     const hook = new Kind<[In], Out>(['input'], this.name) as unknown as AsyncSeriesHook<[In]>
     for (const { fn, name, stage, before } of this.#taps) {
-      const place = { name, ...(stage === undefined ? {} : { stage }), ...(before === undefined ? {} : { before }) }
-      hook.tapAsync(place as { name: string }, (input, callback) => {
+      hook.tapAsync({ name, stage, before } as { name: string }, (input, callback) => {
         const done = callback as (error: unknown, answer?: unknown) => void
         const fails = (error: unknown) => {
           try {

@@ -53,10 +53,11 @@ export class Kernel {
   readonly points: Points
   readonly config: Configuration
   readonly host: Host
+  /** Add members to the handles of plugins that are activated later. */
+  readonly extensions: Extension[] = []
   /** Resources of the kernel itself, which are closed before the plugins. */
   readonly scope = new Scope('kernel')
   readonly #support: PluginSupport
-  readonly #extensions: Extension[] = []
   #closing: Promise<void> | undefined
 
   constructor(parts: KernelParts) {
@@ -71,23 +72,13 @@ export class Kernel {
     for (const [name, schema] of Object.entries(KERNEL_EVENTS)) this.hooks.declareEvent(name, schema)
     this.points.open(Operations)
     this.#support = parts.support(this)
-    this.host = new Host({
-      ...{ hooks: this.hooks, points: this.points, services: this.services, config, ports, log, project },
-      ...{ disabled: parts.disabled, support: this.#support },
-      ...{ roles: this.roles, extensions: this.#extensions },
-      invoke: (name, input, call) => this.invoke(name, input, call),
-    })
+    this.host = new Host(this, this.#support, parts.disabled)
   }
 
   /** Starts the resources of the plugins, and applies changes of their sources from then on. */
   async start(): Promise<void> {
     await this.host.start()
     this.scope.hold('follows the sources of plugins', this.host.follow())
-  }
-
-  /** Adds members to the handles of plugins that are activated later. */
-  extend(...extensions: Extension[]): void {
-    this.#extensions.push(...extensions)
   }
 
   /** Lets the sources check for changes. Called once per heartbeat, between two cycles. */
@@ -113,7 +104,8 @@ export class Kernel {
     return invoke(definition, input, {
       tenant: 'default',
       signal: new AbortController().signal,
-      ...{ via: call.face ?? 'code', face: call.via ?? 'code' },
+      via: call.face ?? 'code',
+      face: call.via ?? 'code',
       request_id: this.ports.ids.make('req', 12),
       progress: () => {},
       ...call,

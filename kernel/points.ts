@@ -96,12 +96,8 @@ export class Points {
     }
     const contribution = { key, owner, value }
     const { ask, stage } = point.options
-    const at = stage?.(value)
-    const untap = ask
-      ? registry.hook.tap({ name: `${owner}/${key}`, ...(at === undefined ? {} : { stage: at }) }, question =>
-          ask(value, question as never),
-        )
-      : undefined
+    const tap = { name: `${owner}/${key}`, stage: stage?.(value) }
+    const untap = ask && registry.hook.tap(tap, question => ask(value, question as never))
     if (Object.isFrozen(registry.contributions)) registry.contributions = [...registry.contributions]
     registry.contributions.push(contribution)
     registry.byKey.set(key, contribution)

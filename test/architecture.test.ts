@@ -454,7 +454,8 @@ function importsOf(path: string, text: string): Import[] {
     })),
     // `import('pino').Logger` names a type; `(await import('pino')).pino` has a parenthesis before the dot.
     ...lazy.map(([, type, name, member]) => ({
-      ...{ name: name!, file: fileOf(path, name!) },
+      name: name!,
+      file: fileOf(path, name!),
       exported: false,
       lazy: true,
       type: type !== undefined || /^\.[A-Z]/.test(member ?? ''),

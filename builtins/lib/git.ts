@@ -5,10 +5,22 @@ import type { Ports } from '#kernel'
  * Options for every command: ignore settings of the machine and the user, run no hooks or helpers, and never prompt.
  */
 const SETTINGS = [
-  ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.untrackedCache=false', 'core.attributesFile=/dev/null'],
-  ...['core.excludesFile=/dev/null', 'commit.gpgSign=false', 'tag.gpgSign=false', 'log.showSignature=false'],
-  ...['protocol.allow=never', 'gc.auto=0', 'maintenance.auto=false', 'safe.bareRepository=explicit'],
-  ...['credential.helper=', 'core.pager=cat', 'core.editor=false', 'submodule.recurse=false'],
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.untrackedCache=false',
+  'core.attributesFile=/dev/null',
+  'core.excludesFile=/dev/null',
+  'commit.gpgSign=false',
+  'tag.gpgSign=false',
+  'log.showSignature=false',
+  'protocol.allow=never',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'safe.bareRepository=explicit',
+  'credential.helper=',
+  'core.pager=cat',
+  'core.editor=false',
+  'submodule.recurse=false',
   'diff.ignoreSubmodules=all',
 ].flatMap(setting => ['-c', setting])
 

@@ -68,7 +68,9 @@ function selfOf(ports: LockPorts): Promise<LockHolder> {
   let self = selves.get(files)
   if (!self) {
     self = Promise.all([identityOf(ports, process.pid), placeOf(files)]).then(([identity, place]) => ({
-      ...{ pid: process.pid, process: identity ?? '', place },
+      pid: process.pid,
+      process: identity ?? '',
+      place,
     }))
     selves.set(files, self)
     self.catch(() => selves.delete(files))

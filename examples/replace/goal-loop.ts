@@ -26,7 +26,12 @@ export default definePlugin({
       // Applies if the call fails. A cycle that ends well is followed by the next heartbeat.
       cycle.run_at = svc.clock.ms() + RETRY_MS
       const { text, spend } = await svc.use(Models).call({
-        ...{ model: agent.model || profile.model || null, fallback, temperature, max_tokens, parameters, signal },
+        model: agent.model || profile.model || null,
+        fallback,
+        temperature,
+        max_tokens,
+        parameters,
+        signal,
         purpose: { ...whose, kind: 'goal_pursuit', max_cost_usd, max_total_cost_usd },
         messages: [
           { role: 'system', content: `Role: ${role}. Answer the request completely; there is no second message.` },

@@ -1,21 +1,18 @@
 import { didYouMean } from '../did-you-mean.ts'
+import type { SharedParts } from '../handle.ts'
 import type { PluginDefinition } from '../plugin.ts'
 import { type FoundPlugin, isOfProgram, type LoadedPlugin, type PluginSource, type PluginSupport } from '../source.ts'
 import { describeCycle, NeedsError, needsError, order, RestartNeededError } from './order.ts'
 import { type Found, idOf, type Seen, statesOf } from './seen.ts'
 import { inactiveState, type Outcome, type PluginState } from './state.ts'
 import { PluginSwapper } from './swapper.ts'
-import { nameTakenError, Version, type VersionParts } from './version.ts'
-
-export interface HostParts extends VersionParts {
-  support: PluginSupport
-  /** Disabled plugins by name: `null` if disabled directly, else the names of needed plugins that are disabled. */
-  disabled: () => ReadonlyMap<string, string | null>
-}
+import { nameTakenError, Version } from './version.ts'
 
 /** Orders plugins by their needs, activates, replaces and removes them. */
 export class Host {
-  readonly #parts: HostParts
+  readonly #kernel: SharedParts
+  readonly #support: PluginSupport
+  readonly #disabled: () => ReadonlyMap<string, string | null>
   readonly #swapper: PluginSwapper
   readonly #seen = new Map<string, Seen>()
   readonly #off = new Map<string, PluginState>()
@@ -26,9 +23,12 @@ export class Host {
   /** Whether resources of this process have been started. */
   #isStarted = false
 
-  constructor(parts: HostParts) {
-    this.#parts = parts
-    this.#swapper = new PluginSwapper({ clock: parts.ports.clock, log: parts.log, signal: this.#stop.signal })
+  /** @param disabled disabled plugins by name: `null` if disabled directly, else the disabled plugin that they need */
+  constructor(kernel: SharedParts, support: PluginSupport, disabled: () => ReadonlyMap<string, string | null>) {
+    this.#kernel = kernel
+    this.#support = support
+    this.#disabled = disabled
+    this.#swapper = new PluginSwapper(kernel, this.#stop.signal)
   }
 
   /** Live versions in order, by the name under which others need them. */
@@ -49,13 +49,13 @@ export class Host {
     for (const each of order(loaded)) {
       const { name } = each.definition
       const unmet = this.#needsError(each.definition)
-      if (unmet) throw this.#parts.support.explain(name, each.origin, unmet)
+      if (unmet) throw this.#support.explain(name, each.origin, unmet)
       this.#swapper.live.set(name, this.#declare(each))
     }
     // In one loop, because modules may name each other's points in either order.
     for (const rank of [0, 1] as const) for (const version of this.live.values()) version.show(rank)
     await this.#apply()
-    this.#parts.log.info({}, `${this.live.size} plugins are live`)
+    this.#kernel.log.info({}, `${this.live.size} plugins are live`)
   }
 
   /** Starts the resources of live plugins in order. */
@@ -100,7 +100,7 @@ export class Host {
 
   /** Applies changes of the sources as they are reported. @returns a function that stops it */
   follow(): () => Promise<void> {
-    const undos = this.#parts.support.sources.map(source => source.onChange(() => this.apply()))
+    const undos = this.#support.sources.map(source => source.onChange(() => this.apply()))
     return async () => void (await Promise.all(undos.map(undo => undo())))
   }
 
@@ -128,7 +128,7 @@ export class Host {
       const old = this.#placeOf(loaded)
       await this.#swapper.replace(old, this.#declare(loaded, old), true)
     } catch (cause) {
-      throw isOfProgram(origin) ? cause : this.#parts.support.explain(definition.name, origin, cause)
+      throw isOfProgram(origin) ? cause : this.#support.explain(definition.name, origin, cause)
     }
   }
 
@@ -148,12 +148,12 @@ export class Host {
 
   /** Returns all plugins with their state: the live ones in order, then failed, disabled and unloaded ones. */
   list(): PluginState[] {
-    const unloaded = this.#parts.support.sources.flatMap(source => source.unloaded)
+    const unloaded = this.#support.sources.flatMap(source => source.unloaded)
     return [...statesOf([...this.live.values()], this.#seen, this.#builtins), ...this.#off.values(), ...unloaded]
   }
 
   async #find(concerns?: (each: FoundPlugin) => boolean): Promise<Found[]> {
-    const all = this.#parts.support.sources.map(async source =>
+    const all = this.#support.sources.map(async source =>
       (await source.find(concerns)).map(plugin => ({ plugin, source })),
     )
     return (await Promise.all(all)).flat()
@@ -162,7 +162,7 @@ export class Host {
   async #apply(only?: string): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     const loaded: LoadedPlugin[] = []
-    await this.#parts.config.refresh()
+    await this.#kernel.config.refresh()
     const wants = (each: FoundPlugin) => this.#wants(each, only)
     const found = await this.#find(wants)
     for (const each of found.filter(({ plugin }) => wants(plugin))) {
@@ -247,7 +247,7 @@ export class Host {
     const { definition, origin } = loaded
     const { name, replaces } = definition
     const place = replaces ?? name
-    const { clock } = this.#parts.ports
+    const { clock } = this.#kernel.ports
     const began = clock.monotonic()
     const module = origin === 'builtin' ? this.#builtins.get(name) : undefined
     let [old, next]: (Version | undefined)[] = []
@@ -328,8 +328,8 @@ export class Host {
     const replaced = this.#moduleBehind(loaded)
     if (replaces !== undefined && !replaced)
       throw new TypeError(`replaces an unknown module; ${didYouMean(replaces, [...this.#builtins.keys()])}`)
-    const interceptor = this.#parts.support.intercept(loaded)
-    const version = new Version(loaded, this.#parts, interceptor, { state: old?.handOver(), replaced })
+    const interceptor = this.#support.intercept(loaded)
+    const version = new Version(loaded, this.#kernel, interceptor, { state: old?.handOver(), replaced })
     if (loaded.origin === 'builtin') this.#builtins.set(version.name, version)
     return version
   }
@@ -349,7 +349,7 @@ export class Host {
     void this.runExclusive(async () => {
       if (!previous || this.live.get(version.place) !== version) return
       await this.#swapper.replace(version, previous, true)
-      this.#parts.log.error({ plugin: name }, `the new version failed; the previous one was restored: ${problem}`)
+      this.#kernel.log.error({ plugin: name }, `the new version failed; the previous one was restored: ${problem}`)
       const error = `The newest version failed, and the previous version was restored: ${problem}`
       Object.assign(this.#seen.get(idOf(origin, name)) ?? {}, { error })
       await this.#report({ plugin: name, origin, outcome: 'rolled_back', error })
@@ -357,8 +357,8 @@ export class Host {
   }
 
   #failure(plugin: string, origin: string, cause: unknown): Outcome {
-    const failed = this.#parts.support.explain(plugin, origin, cause)
-    this.#parts.log.error({ plugin, code: failed.code }, failed.message)
+    const failed = this.#support.explain(plugin, origin, cause)
+    this.#kernel.log.error({ plugin, code: failed.code }, failed.message)
     const seen = this.#seen.get(idOf(origin, plugin))
     if (seen) {
       seen.error = failed.message
@@ -372,13 +372,13 @@ export class Host {
   async #report(outcome: Outcome): Promise<Outcome> {
     const { plugin, origin, error } = outcome
     if (error === null) delete this.#seen.get(idOf(origin, plugin))?.error
-    if (outcome.outcome !== 'failed') this.#parts.log.info({ plugin }, `${outcome.outcome} (${origin})`)
-    await this.#parts.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
+    if (outcome.outcome !== 'failed') this.#kernel.log.info({ plugin }, `${outcome.outcome} (${origin})`)
+    await this.#kernel.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
     return outcome
   }
 
   #isDisabled(name: string, origin: string): boolean {
-    const need = this.#parts.disabled().get(name)
+    const need = this.#disabled().get(name)
     if (need !== undefined)
       this.#off.set(name, inactiveState(name, origin, 'disabled', need && `needs "${need}", which is disabled`))
     return need !== undefined

@@ -39,7 +39,19 @@ export function inactiveState(
   error: string | null,
 ): PluginState {
   return {
-    ...{ name, origin, state, error, description: '', version: '', registered: [] },
-    ...{ calls: 0, failures: 0, last_failure: null, load_ms: 0, swaps: 0, swap_ms: null, swapped_at: null },
+    name,
+    origin,
+    state,
+    error,
+    description: '',
+    version: '',
+    registered: [],
+    calls: 0,
+    failures: 0,
+    last_failure: null,
+    load_ms: 0,
+    swaps: 0,
+    swap_ms: null,
+    swapped_at: null,
   }
 }

@@ -1,5 +1,5 @@
 import { errorMessage } from '../errors.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { SharedParts } from '../handle.ts'
 import type { Version } from './version.ts'
 
 /** Time limit of running calls of a replaced version, in milliseconds. */
@@ -7,22 +7,18 @@ const DRAIN_MS = 30_000
 /** Time for which new calls wait for running calls of the old version while resources are swapped, in milliseconds. */
 const GATE_MS = 2_000
 
-export interface SwapperParts {
-  clock: Clock
-  log: Log
-  /** Aborted when the process ends. */
-  signal: AbortSignal
-}
-
 /** Holds the live versions in order, and replaces one by another. */
 export class PluginSwapper {
   readonly live = new Map<string, Version>()
-  readonly #parts: SwapperParts
+  readonly #kernel: SharedParts
+  /** Aborted when the process ends. */
+  readonly #ended: AbortSignal
   /** Replaced versions whose calls still run, each with a promise of their end. */
   readonly #leaving = new Map<Version, Promise<void>>()
 
-  constructor(parts: SwapperParts) {
-    this.#parts = parts
+  constructor(kernel: SharedParts, ended: AbortSignal) {
+    this.#kernel = kernel
+    this.#ended = ended
   }
 
   /**
@@ -36,7 +32,7 @@ export class PluginSwapper {
     const open = next.hasResources || old?.hasResources ? next.interceptor?.hold() : undefined
     try {
       if (old) await this.#release(old)
-      await next.start(this.#parts.signal)
+      await next.start(this.#ended)
     } catch (error) {
       await next.stop()
       if (old) await this.#restore(next, old)
@@ -90,10 +86,10 @@ export class PluginSwapper {
     this.#exchange(failed, old)
     const open = old.interceptor?.hold()
     try {
-      await old.start(this.#parts.signal)
+      await old.start(this.#ended)
     } catch (error) {
       await this.end(old)
-      this.#parts.log.error({ plugin: old.name }, `the previous version does not start: ${errorMessage(error)}`)
+      this.#kernel.log.error({ plugin: old.name }, `the previous version does not start: ${errorMessage(error)}`)
     } finally {
       open?.()
     }
@@ -120,6 +116,6 @@ export class PluginSwapper {
     const idle = version.interceptor?.idle()
     if (!idle) return
     const ended = new AbortController()
-    await Promise.race([idle.then(() => ended.abort()), this.#parts.clock.sleep(limit_ms, ended.signal)])
+    await Promise.race([idle.then(() => ended.abort()), this.#kernel.ports.clock.sleep(limit_ms, ended.signal)])
   }
 }

@@ -1,5 +1,5 @@
 import { ConflictError, errorMessage, type SvcError } from '../errors.ts'
-import { type HandleParts, PluginHandle } from '../handle.ts'
+import { PluginHandle, type SharedParts } from '../handle.ts'
 import type { Interceptor } from '../interceptor.ts'
 import type { PluginDefinition } from '../plugin.ts'
 import { withTimeLimit } from '../ports.ts'
@@ -10,8 +10,6 @@ import type { PluginState } from './state.ts'
 
 /** Time limit for one resource of a plugin file to start or stop, in milliseconds. */
 const RESOURCE_LIMIT_MS = 5_000
-
-export type VersionParts = Omit<HandleParts, 'registrations' | 'builtin' | 'ofFile' | 'interceptor' | 'previous'>
 
 /**
  * One version of a plugin, from its setup to its end. Its registrations are shown and hidden without an await in
@@ -32,7 +30,7 @@ export class Version implements LoadedPlugin {
   /** Number of replacements of the plugin, and the last one. */
   swapped: Pick<PluginState, 'swaps' | 'swap_ms' | 'swapped_at'> = { swaps: 0, swap_ms: null, swapped_at: null }
   readonly #remains: LoadedPlugin['remains']
-  readonly #parts: VersionParts
+  readonly #kernel: SharedParts
   readonly #registrations: Registrations
   #resources: Scope
 
@@ -42,7 +40,7 @@ export class Version implements LoadedPlugin {
    */
   constructor(
     loaded: LoadedPlugin,
-    parts: VersionParts,
+    kernel: SharedParts,
     interceptor?: Interceptor,
     { state, replaced }: { state?: unknown; replaced?: Version | undefined } = {},
   ) {
@@ -53,13 +51,13 @@ export class Version implements LoadedPlugin {
     this.stem = stem
     this.load_ms = load_ms
     this.#remains = remains
-    this.#parts = parts
+    this.#kernel = kernel
     this.interceptor = interceptor
     this.#registrations = new Registrations(name)
     this.#resources = new Scope(name)
     const previous = definition.state?.safeParse(state)
     if (previous && !previous.success && state !== undefined) {
-      parts.log.info(
+      kernel.log.info(
         { plugin: name },
         `starts without the state of the previous version, which does not match the schema (${previous.error.issues[0]?.message})`,
       )
@@ -72,7 +70,7 @@ export class Version implements LoadedPlugin {
       // they are.
       const ofFile = !builtin || at.startsWith('plugins.config.')
       const own = { builtin, ofFile, interceptor: builtin ? undefined : interceptor }
-      const handle = new PluginHandle(name, { ...parts, ...handed, ...own })
+      const handle = new PluginHandle(name, kernel, { ...handed, ...own })
       return [handle, config ? handle.section(at, config) : {}] as const
     }
     const own = handleOf(loaded)
@@ -135,7 +133,7 @@ export class Version implements LoadedPlugin {
     try {
       return this.#run('hand-over', () => this.#registrations.handOver?.())
     } catch (error) {
-      this.#parts.log.warn({ plugin: this.name }, `its state was not handed over: ${errorMessage(error)}`)
+      this.#kernel.log.warn({ plugin: this.name }, `its state was not handed over: ${errorMessage(error)}`)
       return undefined
     }
   }
@@ -176,7 +174,7 @@ export class Version implements LoadedPlugin {
       })()
       // A module may take long, as for a migration; a plugin file that hangs must not block the others.
       if (this.origin === 'builtin') await started
-      else await withTimeLimit(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Starting "${this.name}"`, started)
+      else await withTimeLimit(this.#kernel.ports.clock, RESOURCE_LIMIT_MS, `Starting "${this.name}"`, started)
     }
   }
 
@@ -184,7 +182,7 @@ export class Version implements LoadedPlugin {
   async stop(): Promise<void> {
     const closed = this.#resources.close()
     if (this.origin === 'builtin') return this.#logFailures(await closed)
-    const limit = withTimeLimit(this.#parts.ports.clock, RESOURCE_LIMIT_MS, `Stopping "${this.name}"`, closed)
+    const limit = withTimeLimit(this.#kernel.ports.clock, RESOURCE_LIMIT_MS, `Stopping "${this.name}"`, closed)
     this.#logFailures(await limit.catch(error => [error]))
   }
 
@@ -193,11 +191,11 @@ export class Version implements LoadedPlugin {
   }
 
   #startable() {
-    return this.#registrations.resources.filter(resource => resource.in.some(role => this.#parts.roles.has(role)))
+    return this.#registrations.resources.filter(resource => resource.in.some(role => this.#kernel.roles.has(role)))
   }
 
   #logFailures(failures: readonly unknown[]): void {
-    for (const failure of failures) this.#parts.log.error({ plugin: this.name }, errorMessage(failure))
+    for (const failure of failures) this.#kernel.log.error({ plugin: this.name }, errorMessage(failure))
   }
 }
 

@@ -27,13 +27,19 @@ export function populate(file: string, { agents, goals = 1, due }: Population): 
     insert(
       'leases (id, agent_id, run_at)',
       "SELECT printf('coder-%08x', i), printf('coder-%08x', i), CAST(? + ? * i / ? AS INTEGER) FROM n",
-      ...[agents, due ? now + due.from : 0, due?.over ?? 0, agents],
+      agents,
+      due ? now + due.from : 0,
+      due?.over ?? 0,
+      agents,
     )
     insert(
       'goals (goal_id, agent_id, objective, created_at, status, completed_at)',
       `SELECT printf('goal-%d', i), printf('coder-%08x', i / ?), 'Repair the build, and say why it broke.', i,
          CASE WHEN i % ? = 0 THEN 'active' ELSE 'completed' END, CASE WHEN i % ? = 0 THEN NULL ELSE i END FROM n`,
-      ...[agents * goals, goals, goals, goals],
+      agents * goals,
+      goals,
+      goals,
+      goals,
     )
   })()
   db.close()

@@ -24,8 +24,12 @@ export async function makeReport(): Promise<Report> {
   )
   const [cpu] = cpus()
   return {
-    ...{ at: new Date().toISOString(), commit, node: process.version },
-    ...{ cpu: `${cpus().length} × ${cpu?.model.trim()}`, load: loadavg()[0]!, rows: [] },
+    at: new Date().toISOString(),
+    commit,
+    node: process.version,
+    cpu: `${cpus().length} × ${cpu?.model.trim()}`,
+    load: loadavg()[0]!,
+    rows: [],
   }
 }
 

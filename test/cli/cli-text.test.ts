@@ -84,24 +84,20 @@ describe('formatted text', () => {
   })
 
   const agent = {
-    ...{
-      ...AGENT,
-      name: 'coder',
-      preset: 'coder',
-      status: 'working',
-      goal: 'Write\x20it\nRole  forged',
-      goal_id: 'goal-1',
-    },
-    ...{
-      waiting_for: null,
-      error: null,
-      mood: 'content',
-      world: null,
-      workspace: '/w',
-      folders: [],
-      sandbox: null,
-      spawned_by: null,
-    },
+    ...AGENT,
+    name: 'coder',
+    preset: 'coder',
+    status: 'working',
+    goal: 'Write\x20it\nRole  forged',
+    goal_id: 'goal-1',
+    waiting_for: null,
+    error: null,
+    mood: 'content',
+    world: null,
+    workspace: '/w',
+    folders: [],
+    sandbox: null,
+    spawned_by: null,
     persona: {
       values: ['honesty', 'tests'],
       happiness: 0.9,
@@ -110,8 +106,13 @@ describe('formatted text', () => {
     },
     suffering: { load: 0.25, level: 'prominent', crisis: false, stressors: [{ stressor: 'futility', severity: 0.25 }] },
     identity: { display_name: 'Heron', traits: ['curious'], narrative: 'one\ntwo', chapters: [{}], opinions: [] },
-    ...{ created_at: '2026-01-02T03:04:05.000Z', last_active: null, next_run_at: null, cycle_count: 3 },
-    ...{ next: { at: null, reason: 'Its cycle runs now.' }, cost_usd: 0.5, tokens: 1234 },
+    created_at: '2026-01-02T03:04:05.000Z',
+    last_active: null,
+    next_run_at: null,
+    cycle_count: 3,
+    next: { at: null, reason: 'Its cycle runs now.' },
+    cost_usd: 0.5,
+    tokens: 1234,
   } as unknown as AgentDetail
 
   it('shows a whole agent in sections, without JSON, in 80 columns', () => {

@@ -64,8 +64,13 @@ const SEND = { id: 'call-1', name: 'post_letter', arguments: '{"to":"ann"}' }
 /** TypeScript configuration for a Node program. */
 const TSCONFIG = JSON.stringify({
   compilerOptions: {
-    ...{ target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true },
-    ...{ types: ['node'], exactOptionalPropertyTypes: true },
+    target: 'es2022',
+    lib: ['es2023', 'esnext.disposable'],
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    types: ['node'],
+    exactOptionalPropertyTypes: true,
   },
   include: ['*.ts'],
 })
@@ -541,7 +546,9 @@ describe('the package in an external program', () => {
     })
     await install(dir.path, 'svc')
     expect(await program(dir.path, 'program.mjs')).toEqual({
-      ...{ code: 0, stdout: '1\n', stderr: expect.stringContaining('plugins are live') },
+      code: 0,
+      stdout: '1\n',
+      stderr: expect.stringContaining('plugins are live'),
     })
   })
 

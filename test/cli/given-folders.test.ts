@@ -79,7 +79,8 @@ describe('svc spawn --workspace and --folder', () => {
       role: 'reads',
     })
     expect(await edit('--folder', `${own}/data:rw`)).toMatchObject({
-      ...{ workspace: place.path, folders: [place, { ...data, access: 'read-write' }] },
+      workspace: place.path,
+      folders: [place, { ...data, access: 'read-write' }],
     })
   })
 

@@ -22,11 +22,15 @@ const overStdio = (cwd: string) =>
   new StdioClientTransport({ command: process.execPath, args: [PROGRAM, 'mcp'], cwd, env: BARE, stderr: 'ignore' })
 
 const INITIALIZE = {
-  ...{ jsonrpc: '2.0', id: 'first', method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 'first',
+  method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 const call = (id: number, name: string, input = {}) => ({
-  ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
   params: { name, arguments: input },
 })
 
@@ -132,7 +136,8 @@ describe('svc mcp', () => {
   it('runs tools in the daemon that runs, with its keys, its progress and its life', async () => {
     const release = oneTime()
     const says = (text: string, name?: string): Reply => ({
-      ...{ kind: 'answer', text },
+      kind: 'answer',
+      text,
       tool_calls: name ? [{ id: `call-${name}`, name, arguments: '{"path":"."}' }] : [],
     })
     await using model = await modelServer({
@@ -216,7 +221,8 @@ describe('svc mcp', () => {
     const deep = JSON.stringify(call(9, 'sessions_create', { agent_id: 'x', metadata: { a: 'nest' } }))
     mcp.send(deep.replace('"nest"', nest))
     expect((await mcp.answer(9)).result).toMatchObject({
-      ...{ isError: true, _meta: { problem: { code: 'invalid_input' } } },
+      isError: true,
+      _meta: { problem: { code: 'invalid_input' } },
       content: [{ text: 'The call of sessions.create is not valid: is nested more than 32 levels deep.' }],
     })
 

@@ -26,8 +26,13 @@ async function installed(files: Readonly<Record<string, string>>) {
 const NAMES = ['svc', ...['client', 'testing', ...Object.keys(MODULES)].map(name => `svc/${name}`)]
 const TSCONFIG = JSON.stringify({
   compilerOptions: {
-    ...{ target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', strict: true, noEmit: true },
-    ...{ types: ['node'], checkJs: true },
+    target: 'es2022',
+    lib: ['es2023', 'esnext.disposable'],
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    types: ['node'],
+    checkJs: true,
   },
   include: ['*.ts', '*.mjs', 'plugins/*.ts'],
 })
@@ -35,8 +40,13 @@ const TSCONFIG = JSON.stringify({
 describe('bundling the package', () => {
   const bundle = (entry: string, more: object = {}) =>
     build({
-      ...{ stdin: { contents: `export * from '${entry}'`, resolveDir: ROOT }, bundle: true, platform: 'node' as const },
-      ...{ format: 'esm' as const, write: false, logLevel: 'silent' as const, ...more },
+      stdin: { contents: `export * from '${entry}'`, resolveDir: ROOT },
+      bundle: true,
+      platform: 'node' as const,
+      format: 'esm' as const,
+      write: false,
+      logLevel: 'silent' as const,
+      ...more,
     })
 
   it('fails with the advice to keep it external: the package reads files beside its own', async () => {

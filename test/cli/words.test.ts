@@ -100,7 +100,9 @@ it('the last line of an error with --json is JSON with the fields of a problem d
   expect(await refuse('agent', 'nobody', '--json')).toEqual({
     exit: 1,
     error: {
-      ...{ code: 'agent_not_found', title: 'Agent not found', status: 404 },
+      code: 'agent_not_found',
+      title: 'Agent not found',
+      status: 404,
       detail: 'No agent has the id or name "nobody"; list them with: svc status',
     },
   })

@@ -25,7 +25,9 @@ async function serving(url: string, seed: number) {
     return request.prompt.includes('Tell me') ? text(TALE) : lives(request)
   }
   const home = await testHostWithModel(script, {
-    ...{ seed, clock: 'system', roles: ['server'] },
+    seed,
+    clock: 'system',
+    roles: ['server'],
     builtins: [cluster, approvals, sessions, tasks, rest, plugin],
     env: { SVC_STORE_URL: url },
     config: { daemon: { heartbeat: 0.1, min_rest: 0 }, approval: { enabled: true } },

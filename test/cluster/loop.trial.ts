@@ -36,7 +36,8 @@ describe.skipIf(!server)('the daemon loop on PostgreSQL', () => {
         )
     const asked = vi.spyOn(Connections.prototype, 'ask')
     return {
-      ...{ kernel, leases },
+      kernel,
+      leases,
       /** Number of queries that only asked for due agents. */
       claims: () =>
         asked.mock.calls.filter(([[first]]) => typeof first === 'object' && /agents_due/.test(first.fullMessage.text!))

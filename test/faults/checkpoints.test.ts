@@ -104,12 +104,17 @@ describe('a restore', () => {
     needs: ['store'],
     setup(svc) {
       const nothing = defineEffect({
-        ...{ name: 'breaking.nothing', mustChange: true, schema: z.object({}) },
+        name: 'breaking.nothing',
+        mustChange: true,
+        schema: z.object({}),
         statements: () => [{ sql: "UPDATE agents SET name = name WHERE agent_id = 'nobody'" }],
       })
       svc.add(Effects, nothing.kind)
       const part: CheckpointPart<string> = {
-        ...{ name: 'breaking', stage: 10, schema: z.string(), capture: async () => 'refused' },
+        name: 'breaking',
+        stage: 10,
+        schema: z.string(),
+        capture: async () => 'refused',
         async restore(_, value) {
           if (value === 'refused') return [nothing({})]
           throw new Error('it broke')

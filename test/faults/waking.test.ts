@@ -34,7 +34,8 @@ async function storm(folder: string, rate: number, seconds: number): Promise<num
 
 it('a storm of 10,000 markers a second starts at most four cycles a second per agent, and no marker is left', async () => {
   await using home = await testHostWithModel(() => goalAnswer(''), {
-    ...{ builtins: [waking], clock: 'system' },
+    builtins: [waking],
+    clock: 'system',
     config: { daemon: { heartbeat: 60, min_rest: 0, idle_backoff: false } },
   })
   const begun: number[] = []
@@ -67,7 +68,8 @@ it('a storm of 10,000 markers a second starts at most four cycles a second per a
 
 it('a burst of messages from several processes is delivered completely, in few cycles', async () => {
   await using home = await testHostWithModel(() => goalAnswer(''), {
-    ...{ builtins: [waking], clock: 'system' },
+    builtins: [waking],
+    clock: 'system',
     config: { daemon: { heartbeat: 60, min_rest: 0.3 } },
   })
   const id = await spawn(home)

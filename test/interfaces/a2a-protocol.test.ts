@@ -179,9 +179,12 @@ describe('the public Agent2Agent protocol', () => {
     const asked = { messageId: 'old-1', role: 'user', kind: 'message', parts: [{ kind: 'text', text: 'Greet me' }] }
     const { json } = await home.rpc('/a2a', 'message/send', { message: asked })
     expect(json).toMatchObject({
-      ...{ jsonrpc: '2.0', id: 7 },
+      jsonrpc: '2.0',
+      id: 7,
       result: {
-        ...{ kind: 'task', status: { state: 'completed' }, artifacts: [{ parts: [{ kind: 'text', text: 'hello' }] }] },
+        kind: 'task',
+        status: { state: 'completed' },
+        artifacts: [{ parts: [{ kind: 'text', text: 'hello' }] }],
         history: [{ kind: 'message', role: 'user' }, { role: 'agent' }],
       },
     })

@@ -43,7 +43,10 @@ describe('a question of an agent to an Agent2Agent client', () => {
     expect(sayOf(done)).toBe('I release it. The answer: stable')
     expect([done.history[0]!.messageId, done.history[2]!.messageId]).toEqual(['m-Release it.', 'm-2'])
     expect(done.history.map(({ role }) => role)).toEqual([
-      ...[Role.ROLE_USER, Role.ROLE_AGENT, Role.ROLE_USER, Role.ROLE_AGENT],
+      Role.ROLE_USER,
+      Role.ROLE_AGENT,
+      Role.ROLE_USER,
+      Role.ROLE_AGENT,
     ])
     // Sending the same message again returns the same answer.
     const again = (await client.sendMessage(request('2', { taskId: waiting.id }))) as Task
@@ -78,7 +81,8 @@ describe('a question of an agent to an Agent2Agent client', () => {
     })
     const { result } = (await home.rpc('/a2a', 'message/send', said('Release it.'))).json
     expect(result.status).toMatchObject({
-      ...{ state: 'input-required', message: { role: 'agent', parts: [{ kind: 'text', text: BRANCH }] } },
+      state: 'input-required',
+      message: { role: 'agent', parts: [{ kind: 'text', text: BRANCH }] },
     })
     const { text: streamed } = await home.rpc('/a2a', 'message/stream', said('main', { taskId: result.id }))
     expect(streamed).toContain('"final":true')

@@ -45,13 +45,20 @@ export async function startA2aServer(script: Script, options: TestHostOptions = 
 }
 
 const message = (said: string, more: Partial<Message> = {}): Message => ({
-  ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
-  ...{ extensions: [], referenceTaskIds: [] },
+  messageId: `m-${said}`,
+  contextId: '',
+  taskId: '',
+  role: Role.ROLE_USER,
+  metadata: undefined,
+  extensions: [],
+  referenceTaskIds: [],
   parts: [{ content: { $case: 'text', value: said }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
   ...more,
 })
 export const request = (said: string, more: Partial<Message> = {}, returnImmediately = false): SendMessageRequest => ({
-  ...{ tenant: '', message: message(said, more), metadata: undefined },
+  tenant: '',
+  message: message(said, more),
+  metadata: undefined,
   configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
 })
 export const clientOf = (url: string, agent: string, headers: Record<string, string> = {}) => {

@@ -100,8 +100,10 @@ describe('the dashboard’s page', () => {
     )
     const places = kept.map(line => line.replace(/Item.*/, 'Item'))
     expect(places.toSorted()).toEqual([
-      ...['api/last-visit.ts localStorage.getItem', 'api/last-visit.ts localStorage.setItem'],
-      ...['ui/theme.ts localStorage.getItem', 'ui/theme.ts localStorage.setItem'],
+      'api/last-visit.ts localStorage.getItem',
+      'api/last-visit.ts localStorage.setItem',
+      'ui/theme.ts localStorage.getItem',
+      'ui/theme.ts localStorage.setItem',
     ])
   })
 
@@ -120,10 +122,19 @@ describe('the dashboard’s page', () => {
     const DAY = 86_400_000
     const away = (ms: number) => ago(new Date(ms).toISOString(), 0)
     expect([0, -5_000, 59_600, 90_000, -3_599_000, 7_200_000].map(away)).toEqual([
-      ...['now', '5 s ago', 'in 1 min', 'in 2 min', '1 h ago', 'in 2 h'],
+      'now',
+      '5 s ago',
+      'in 1 min',
+      'in 2 min',
+      '1 h ago',
+      'in 2 h',
     ])
     expect([DAY - 1_000, 2 * DAY, -45 * DAY, 400 * DAY, 1_167 * DAY].map(away)).toEqual([
-      ...['in 1 day', 'in 2 days', '45 days ago', 'in 13 months', 'in 3 years'],
+      'in 1 day',
+      'in 2 days',
+      '45 days ago',
+      'in 13 months',
+      'in 3 years',
     ])
   })
 
@@ -143,7 +154,13 @@ describe('the dashboard’s page', () => {
       expect(shortMoment(at, Date.parse(at) + 86_400_000)).toBe(moment(at).replace(/, \d{4}/, ''))
     }
     expect([0, 0.0000042, 0.0421, 0.0996, 0.1, 12, 1_204.5].map(dollars)).toEqual([
-      ...['$0.00', '$0.0000042', '$0.042', '$0.10', '$0.10', '$12.00', '$1,204.50'],
+      '$0.00',
+      '$0.0000042',
+      '$0.042',
+      '$0.10',
+      '$0.10',
+      '$12.00',
+      '$1,204.50',
     ])
   })
 

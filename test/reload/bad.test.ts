@@ -361,7 +361,8 @@ it('an output that does not match its schema names operation and plugin, and cou
   const problem = 'the operation "ask.it" of "asker" returned an invalid output: ok: is missing'
   await expect(home.kernel.invoke('ask.it', {})).rejects.toThrow(problem)
   expect(home.kernel.host.list().find(({ name }) => name === 'asker')).toMatchObject({
-    ...{ calls: 1, failures: 1 },
+    calls: 1,
+    failures: 1,
     last_failure: `${join(home.root, 'plugins/asker.ts')}: operation ask.it: ${problem}`,
   })
 })

@@ -42,7 +42,9 @@ it('an edited module becomes live, a broken one keeps its old version, and a nee
     expect((await service.ask('/agents/missing/world')).status).toBe(404)
     expect((await service.ask(`/agents/${agent_id}/world`)).status).toBe(200)
     expect((await service.plugins()).find(({ name }) => name === 'economy')).toMatchObject({
-      ...{ origin: 'builtin', state: 'live', error: null },
+      origin: 'builtin',
+      state: 'live',
+      error: null,
     })
 
     await checkout.edit('builtins/society/economy/operations.ts', /^import/, 'importt')

@@ -48,16 +48,37 @@ const USED: Record<string, readonly [operation: string, input: object, method: s
 /** Services that no operation uses this way, by reason. */
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'of the program, or of a module that is replaced at a start only': [
-    ...['plugins off', 'opener', 'supervisor', 'watchdog', 'store_schema', 'scheduler'],
-    ...['database_images', 'rest', 'daemon_listener', 'mcp'],
+    'plugins off',
+    'opener',
+    'supervisor',
+    'watchdog',
+    'store_schema',
+    'scheduler',
+    'database_images',
+    'rest',
+    'daemon_listener',
+    'mcp',
   ],
   'for other modules: its own has no operations, or these read and write the tables of the module': [
-    ...['approvals', 'delegations', 'demos', 'guarded_fetch', 'images', 'peers', 'processes', 'questions'],
-    ...['reminders', 'session_tasks', 'task-driver', 'tool_names', 'trials'],
-    ...['watcher', 'web_pages'],
+    'approvals',
+    'delegations',
+    'demos',
+    'guarded_fetch',
+    'images',
+    'peers',
+    'processes',
+    'questions',
+    'reminders',
+    'session_tasks',
+    'task-driver',
+    'tool_names',
+    'trials',
+    'watcher',
+    'web_pages',
   ],
   'its operations need more than its contract has: the identity of the caller, each finding, the source of each tool': [
-    ...['tasks', 'guardrails'],
+    'tasks',
+    'guardrails',
   ],
 }
 

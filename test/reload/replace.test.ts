@@ -355,7 +355,9 @@ describe('a plugin that replaces a module', () => {
        export default { name: 'other-${name}', replaces: '${name}', needs, config, section: section ?? '${name}', setup }`,
     ])
     const host = await testHost({
-      ...{ builtins: BUILTINS, roles: ['server', 'daemon'], clock: 'system' },
+      builtins: BUILTINS,
+      roles: ['server', 'daemon'],
+      clock: 'system',
       plugins: Object.fromEntries(plugins),
     })
     open.push(host)

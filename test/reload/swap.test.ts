@@ -268,7 +268,9 @@ it('five failures in a row suspend a plugin, reported with file and line, until 
   expect(stateOf(home, 'helper')).toMatchObject({ state: 'live', failures: 4 })
   await emit(3)
   expect(stateOf(home, 'helper')).toMatchObject({
-    ...{ state: 'suspended', calls: 5, failures: 5 },
+    state: 'suspended',
+    calls: 5,
+    failures: 5,
     error: `${home.root}/plugins/helper.ts:3: on beat: no luck`,
   })
   expect(home.logged('is suspended: its code failed several times in a row')).toHaveLength(1)

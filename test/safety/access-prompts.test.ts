@@ -98,7 +98,8 @@ it('text in the narrative of an agent cannot begin a line of a prompt', async ()
   await writeDirectly(
     home.root,
     'INSERT INTO identities (agent_id, narrative) VALUES (?, ?) ON CONFLICT DO UPDATE SET narrative = excluded.narrative',
-    ...[id, `It began\u2028${FORGED}\r${FORGED}`],
+    id,
+    `It began\u2028${FORGED}\r${FORGED}`,
   )
   home.kernel.heartbeat.start()
   await waitUntilIdle(home)

@@ -88,8 +88,11 @@ describe('a secret in streamed output, completions and answers', () => {
       'logs/svc.log': `${JSON.stringify({ level: 30, time: '2026-01-01T00:00:00.000Z', msg: BOTH })}\n${BOTH}\n`,
     })
     const env = {
-      ...{ SOME_PROVIDER_API_KEY: KEY, SVC_TRUST_PROJECT: 'true' },
-      ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
+      SOME_PROVIDER_API_KEY: KEY,
+      SVC_TRUST_PROJECT: 'true',
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: 'k',
+      OPENAI_MODEL: 'scripted',
     }
     const cwd = dir.path
     const { agent_id } = JSON.parse((await svc(['spawn', 'worker', '--json'], { cwd, env })).stdout)

@@ -49,7 +49,10 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     if (engine === 'postgres') database = await testDatabase(server!, root.path)
     const open = (seed: number) =>
       testHost({
-        ...{ seed, builtins: [store, cluster, models, budget, statements], root: root.path, clock },
+        seed,
+        builtins: [store, cluster, models, budget, statements],
+        root: root.path,
+        clock,
         env: { SVC_STORE_URL: database?.url ?? '' },
       })
     here = await open(1)
@@ -70,15 +73,35 @@ describe.each(['sqlite', 'postgres'] as const)('the budget on %s', engine => {
     options: { expires_at?: number; agents?: { agent_id: string; micros: number }[] } = {},
   ) =>
     holdSpend({
-      ...{ call_id, owner: 'holder-1-gone', by_daemon: true, agent_id, root_agent_id: agent_id, goal_id: null },
-      ...{ kind: 'goal_pursuit', model: 'sim:m', priced: 'free', amount: { micros: 7, tokens: TOKENS } },
-      ...{ limits: { micros: 0, tokens: 1_000_000 }, bound: 7, agents: options.agents ?? [] },
+      call_id,
+      owner: 'holder-1-gone',
+      by_daemon: true,
+      agent_id,
+      root_agent_id: agent_id,
+      goal_id: null,
+      kind: 'goal_pursuit',
+      model: 'sim:m',
+      priced: 'free',
+      amount: { micros: 7, tokens: TOKENS },
+      limits: { micros: 0, tokens: 1_000_000 },
+      bound: 7,
+      agents: options.agents ?? [],
       expires_at: options.expires_at ?? NEVER,
     })
   const book = (call_id: string, agent_id: string) =>
     bookSpend({
-      ...{ call_id, agent_id, goal_id: null, kind: 'goal_pursuit', model: 'sim:m', priced: 'free', estimated: false },
-      ...{ cost_micros: 3, input_tokens: 100, output_tokens: 20, attempts: 1, duration_ms: 1 },
+      call_id,
+      agent_id,
+      goal_id: null,
+      kind: 'goal_pursuit',
+      model: 'sim:m',
+      priced: 'free',
+      estimated: false,
+      cost_micros: 3,
+      input_tokens: 100,
+      output_tokens: 20,
+      attempts: 1,
+      duration_ms: 1,
     })
   /** Creates an agent and claims its lease. */
   const drive = async (agent_id: string) => {
@@ -186,7 +209,9 @@ describe('demos and benchmarks', () => {
     expect((JSON.parse(benchmark.stdout) as BenchmarkReport).models[0]).toMatchObject({ complete: true, runs: 20 })
     const { stdout } = await svc(['budget', '--json'], { cwd: dir.path })
     expect(JSON.parse(stdout) as BudgetStatus).toMatchObject({
-      ...{ spent: { usd: 0, tokens: 0 }, reserved: { tokens: 0 }, remaining: { tokens: 10_000 } },
+      spent: { usd: 0, tokens: 0 },
+      reserved: { tokens: 0 },
+      remaining: { tokens: 10_000 },
     })
   }, 60_000)
 })

@@ -27,8 +27,12 @@ const miser = (micros: number, more = '') => ({
 
 const call = (home: TestHost, agent_id: string, kind: CallPurpose['kind'] = 'other') =>
   home.kernel.use(Models).call({
-    ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
-    ...{ max_tokens: LONG, purpose: { agent_id, goal_id: null, cycle_num: 1, kind } },
+    model: null,
+    messages: [{ role: 'user', content: 'x'.repeat(400) }],
+    tools: [],
+    temperature: 0,
+    max_tokens: LONG,
+    purpose: { agent_id, goal_id: null, cycle_num: 1, kind },
     signal: new AbortController().signal,
   })
 
@@ -72,7 +76,9 @@ describe("an agent's max_total_cost_usd", () => {
     expect(home.server.requests).toHaveLength(3)
     expect(await reservations(home)).toEqual([])
     expect((await detail(home, id)).budget?.total).toEqual({
-      ...{ agent_id: id, limit_usd: limit / 1e6, reserved_usd: 0 },
+      agent_id: id,
+      limit_usd: limit / 1e6,
+      reserved_usd: 0,
       spent_usd: tokensCharged(home.server.bill).micros / 1e6,
     })
   })

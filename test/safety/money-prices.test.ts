@@ -42,7 +42,10 @@ async function local(config: string, files: Readonly<Record<string, string>> = {
   const options = { cwd: dir.path, env }
   const run = (...words: string[]) => svc(words, options)
   return {
-    ...{ server, dir, options, run },
+    server,
+    dir,
+    options,
+    run,
     json: async <T>(...words: string[]) => JSON.parse((await run(...words, '--json')).stdout) as T,
     async [Symbol.asyncDispose]() {
       await dir[Symbol.asyncDispose]()
@@ -117,7 +120,8 @@ describe('a model server on this machine without a price', () => {
     const because = `${new URL(home.server.url).host} is on this machine`
     expect((await home.run('models')).stdout).toContain(`In use: openai:scripted, which is free: ${because}`)
     expect(await doctorOf(home, 'prices')).toEqual({
-      ...{ name: 'prices', level: 'warn' },
+      name: 'prices',
+      level: 'warn',
       message: `daemon.budget_usd is $5.00, but no model in use has a price, so the limit is never reached: openai:scripted is free (${because})`,
       remedy: expect.stringContaining(ENTRY),
     })
@@ -165,10 +169,8 @@ describe('a model of unknown price', () => {
       /whose price is unknown: its calls are refused while there is a dollar limit/,
     )
     expect(await doctorOf(home, 'prices')).toMatchObject({
-      ...{
-        level: 'warn',
-        message: expect.stringContaining('the price of openai:scripted is unknown: calls are refused'),
-      },
+      level: 'warn',
+      message: expect.stringContaining('the price of openai:scripted is unknown: calls are refused'),
       remedy: expect.stringContaining(ENTRY),
     })
     await using daemon = new RunningSvc(['start'], home.options)
@@ -209,10 +211,8 @@ describe('a model of unknown price', () => {
     const [{ approval_id }] = waiting as [ApprovalSummary]
     for (const id of [first, second]) {
       expect(await detail(home, id)).toMatchObject({
-        ...{
-          status: 'waiting',
-          waiting_for: expect.stringContaining(`wait for a decision on ${approval_id} (svc approve`),
-        },
+        status: 'waiting',
+        waiting_for: expect.stringContaining(`wait for a decision on ${approval_id} (svc approve`),
       })
     }
     expect(home.server.requests).toEqual([])
@@ -281,7 +281,11 @@ describe('the price catalogue', () => {
       expect(as_of, model).toMatch(/^\d{4}-\d{2}(-\d{2})?$/)
     }
     expect(prices.find(({ model }) => model === 'anthropic:claude-haiku-5-5')).toMatchObject({
-      ...{ input: 0.1, cached_input: 0.01, output: 0.5, context_window: 1_000_000, max_output_tokens: 128_000 },
+      input: 0.1,
+      cached_input: 0.01,
+      output: 0.5,
+      context_window: 1_000_000,
+      max_output_tokens: 128_000,
       long_prompt: { above: 100_000, input: 0.5, output: 2.5 },
     })
   })
@@ -325,8 +329,15 @@ describe('a budget that cannot cover one more call', () => {
     const tight = await eventsOf(home, 'budget_tight')
     expect(tight.map(({ data }) => data)).toEqual([
       {
-        ...{ spent_usd: 0, spent_tokens: 0, reserved_usd: 0, reserved_tokens: 0, reserved_calls: 0 },
-        ...{ limit_usd: 0.04, limit_tokens: null, needed_usd: 0.05, needed_tokens: expect.any(Number) },
+        spent_usd: 0,
+        spent_tokens: 0,
+        reserved_usd: 0,
+        reserved_tokens: 0,
+        reserved_calls: 0,
+        limit_usd: 0.04,
+        limit_tokens: null,
+        needed_usd: 0.05,
+        needed_tokens: expect.any(Number),
       },
     ])
     expect((await detail(home, id)).next).toMatchObject({
@@ -372,7 +383,12 @@ describe('a budget that cannot cover one more call', () => {
 async function callOf({ kernel }: TestHost, kind: 'task' | 'other') {
   const { Models } = await import('#core/models/contract')
   return kernel.use(Models).call({
-    ...{ model: null, messages: [{ role: 'user' as const, content: 'x' }], tools: [], temperature: 0, max_tokens: 10 },
-    ...{ purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind }, signal: new AbortController().signal },
+    model: null,
+    messages: [{ role: 'user' as const, content: 'x' }],
+    tools: [],
+    temperature: 0,
+    max_tokens: 10,
+    purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind },
+    signal: new AbortController().signal,
   })
 }

@@ -42,7 +42,10 @@ async function startProject(script: Script) {
   const start = () => new RunningSvc(['start'], options)
   const budget = async () => JSON.parse((await svc(['budget', '--json'], options)).stdout) as BudgetStatus
   return {
-    ...{ server, options, start, budget },
+    server,
+    options,
+    start,
+    budget,
     async [Symbol.asyncDispose]() {
       await dir[Symbol.asyncDispose]()
       await server.close()
@@ -92,9 +95,14 @@ describe('a daemon that is killed', () => {
 
 const call = (home: TestHost, more: Partial<ModelCall> = {}) =>
   home.kernel.use(Models).call({
-    ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
-    ...{ max_tokens: 200, purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' } },
-    ...{ signal: new AbortController().signal, ...more },
+    model: null,
+    messages: [{ role: 'user', content: 'x'.repeat(400) }],
+    tools: [],
+    temperature: 0,
+    max_tokens: 200,
+    purpose: { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' },
+    signal: new AbortController().signal,
+    ...more,
   })
 const refused = Object.assign(new TypeError('fetch failed'), {
   cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),

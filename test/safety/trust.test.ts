@@ -22,7 +22,11 @@ async function untrustedProject() {
   const env = { XDG_CONFIG_HOME: join(dir.path, 'user'), SVC_TRUST_PROJECT: '' }
   const hasRun = async () => (await readdir(root)).includes('ran')
   return {
-    ...{ dir, root, env, below: join(root, 'below'), hasRun },
+    dir,
+    root,
+    env,
+    below: join(root, 'below'),
+    hasRun,
     [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
   }
 }

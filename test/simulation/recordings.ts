@@ -95,8 +95,15 @@ export class SimulationRecordings {
         throw error
       })
       const recording: OpenRecording = {
-        ...{ run_id: run!.run_id, process, recorder, config: svc.config.tree('live'), owner: store.owner },
-        ...{ started_at: svc.clock.ms(), entries: undefined, last_seq: null, alone: this.#alive.size === 1 },
+        run_id: run!.run_id,
+        process,
+        recorder,
+        config: svc.config.tree('live'),
+        owner: store.owner,
+        started_at: svc.clock.ms(),
+        entries: undefined,
+        last_seq: null,
+        alone: this.#alive.size === 1,
         state: readFileSync(join(folder, 'state.db')),
       }
       this.#recordings.push(recording)
@@ -129,10 +136,29 @@ export class SimulationRecordings {
       if (!entries || !alone) continue
       const events = await eventsOf(store, run_id)
       const about: Original['about'] = {
-        ...{ run_id, kind: 'daemon', within: null, v: LOG_VERSION, svc_version: '', seed: 0, pid: process.pid, owner },
-        ...{ started_at: isoTime(started_at), ended_at: null, state: '', state_bytes: state.length, bytes: 0 },
-        ...{ cycles: 0, steps: 0, cut: null, inexact: [], events_of: run_id, secrets: [], forked_from: null, config },
-        ...{ last_seq, plugins: null },
+        run_id,
+        kind: 'daemon',
+        within: null,
+        v: LOG_VERSION,
+        svc_version: '',
+        seed: 0,
+        pid: process.pid,
+        owner,
+        started_at: isoTime(started_at),
+        ended_at: null,
+        state: '',
+        state_bytes: state.length,
+        bytes: 0,
+        cycles: 0,
+        steps: 0,
+        cut: null,
+        inexact: [],
+        events_of: run_id,
+        secrets: [],
+        forked_from: null,
+        config,
+        last_seq,
+        plugins: null,
       }
       made.push({ about, entries, state, events })
     }
@@ -148,7 +174,8 @@ const furniture = definePlugin({
   setup(svc) {
     svc.toolkit(simulatedToolkit())
     svc.add(ModelProviders, {
-      ...{ name: 'scripted', notice: 'scripted, not an AI model' },
+      name: 'scripted',
+      notice: 'scripted, not an AI model',
       availability: async () => ({ available: true, reason: null }),
       defaultModel: async () => 'dice',
       stream: () => {
@@ -174,7 +201,10 @@ export async function replayer(): Promise<{
   })
   const kernel = await openKernel({
     pluginFiles: 'all',
-    ...{ root, roles: [], builtins: [...BUILTINS, plugin], ports: { env: {} } },
+    root,
+    roles: [],
+    builtins: [...BUILTINS, plugin],
+    ports: { env: {} },
     log: { level: 'silent' },
   })
   return {

@@ -9,10 +9,24 @@ const CYCLES = Number(process.env.SVC_TEST_WORLD_CYCLES ?? 5)
 const LEVELS = ['none', 'some', 'many'] as const
 /** All kinds of faults that are injected. */
 const KINDS = [
-  ...['disk', 'disk_full', 'database', 'database_locked', 'killed', 'clock_jumps'],
-  ...['model_down', 'model_refuses', 'model_stalls', 'model_breaks_off', 'model_cut_short', 'model_says_garbage'],
-  ...['model_says_no_usage', 'model_calls_unknown_tool', 'model_tears_arguments'],
-  ...['tool_fails', 'tool_hangs', 'tool_answers_garbage'],
+  'disk',
+  'disk_full',
+  'database',
+  'database_locked',
+  'killed',
+  'clock_jumps',
+  'model_down',
+  'model_refuses',
+  'model_stalls',
+  'model_breaks_off',
+  'model_cut_short',
+  'model_says_garbage',
+  'model_says_no_usage',
+  'model_calls_unknown_tool',
+  'model_tears_arguments',
+  'tool_fails',
+  'tool_hangs',
+  'tool_answers_garbage',
 ]
 /** Number of runs from which even rare faults must occur. */
 const ENOUGH = 300

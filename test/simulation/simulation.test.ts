@@ -35,7 +35,9 @@ it('entering a phase while a pending freeze is being written violates no invaria
 it("a plugin's tools are called in a simulated run that names its toolkit", async () => {
   let calls = 0
   const book = tool({
-    ...{ name: 'book', description: 'Books a note.', parameters: z.object({ note: z.string() }) },
+    name: 'book',
+    description: 'Books a note.',
+    parameters: z.object({ note: z.string() }),
     execute({ note }) {
       calls++
       return note

@@ -202,7 +202,10 @@ describe('the generated reference', () => {
     const emitting = (await sources('kernel', 'builtins/platform/heartbeat')).map(([, text]) => text).join('\n')
     const passing = new Set([...emitting.matchAll(/\bemit\('(\w+)'/g)].map(([, name]) => name))
     const events = [...home.kernel.hooks.events()].map(([name, schema]) => ({
-      ...{ name, schema, module: moduleOfEvent(name), passing: passing.has(name) },
+      name,
+      schema,
+      module: moduleOfEvent(name),
+      passing: passing.has(name),
     }))
     expect(events.filter(({ schema }) => !schema.description).map(({ name }) => name)).toEqual([])
     await expectPage(
@@ -239,7 +242,10 @@ describe('the generated reference', () => {
     await expectPage(
       'rest',
       restPage({
-        ...{ operations, modules, moduleOf: moduleOfOperation, toolOf: toolName },
+        operations,
+        modules,
+        moduleOf: moduleOfOperation,
+        toolOf: toolName,
         aliases: aliases(name => kernel.points.find(Operations, name)).map(alias => [
           toolName(alias),
           operations.find(({ output, summary }) => output === alias.output && summary === alias.summary)!.name,
@@ -298,7 +304,9 @@ async function guides(): Promise<[string, string][]> {
     ),
   )
   const files = [
-    ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
     ...names.flat().filter(name => name.endsWith('.md') && !name.startsWith('docs/reference/')),
   ]
   return Promise.all(files.map(async file => [file, await readFile(join(ROOT, file), 'utf8')]))

@@ -24,8 +24,14 @@ export async function use(
   const effects: Effect[] = []
   try {
     const result = await found.execute((await found.parameters.parseAsync(args)) as never, {
-      ...{ call_id, agent_id: 'worker-1', goal_id: null, cycle_num: 1, signal: new AbortController().signal },
-      ...{ workspace: '/nowhere', idempotency_key: call_id, effect: effect => void effects.push(effect) },
+      call_id,
+      agent_id: 'worker-1',
+      goal_id: null,
+      cycle_num: 1,
+      signal: new AbortController().signal,
+      workspace: '/nowhere',
+      idempotency_key: call_id,
+      effect: effect => void effects.push(effect),
       ...more,
     })
     if (effects.length > 0 && !(await kernel.use(Store).apply(effects))) return 'refused'

@@ -19,7 +19,9 @@ process.once('exit', () => rmSync(CONFIG, { recursive: true, force: true }))
  */
 export function bareEnvironment(env: Readonly<Record<string, string | undefined>> = {}): NodeJS.ProcessEnv {
   return {
-    ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_TRUST_PROJECT: 'true' },
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    SVC_TRUST_PROJECT: 'true',
     ...(env.HOME === undefined ? { XDG_CONFIG_HOME: CONFIG } : {}),
   }
 }

@@ -81,7 +81,10 @@ export async function postgresServer({ durable = false } = {}): Promise<Postgres
   }
   await start()
   return {
-    ...{ url, start, kill: () => end('keep\n'), stop: () => end('') },
+    url,
+    start,
+    kill: () => end('keep\n'),
+    stop: () => end(''),
     get pid() {
       return child.pid!
     },

@@ -127,7 +127,8 @@ export async function testHost(options: TestHostOptions = {}): Promise<TestHost>
       builtins: [...(elsewhere?.builtins ?? []), ...(options.builtins ?? [])],
       ports: {
         ...(clock ? { clock } : {}),
-        ...{ random, ids: keyedIds(random) },
+        random,
+        ids: keyedIds(random),
         env: { ...elsewhere?.env, ...options.env },
         ...options.ports,
       },

@@ -71,7 +71,10 @@ function summaryOf(members: readonly FleetMember[], shown: readonly FleetMember[
   const stuck = shown.filter(({ stuck }) => stuck)
   const reasons = [...groupBy(stuck, reasonOf)].sort(([, a], [, b]) => b.length - a.length)
   return {
-    ...{ total: shown.length, statuses, stuck: stuck.length, next: nextOf(shown) },
+    total: shown.length,
+    statuses,
+    stuck: stuck.length,
+    next: nextOf(shown),
     // Hidden agents count too: their cost was spent.
     cost_usd: sum(members, ({ cost_usd }) => cost_usd),
     tokens: sum(members, ({ tokens }) => tokens),

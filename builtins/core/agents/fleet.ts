@@ -29,7 +29,16 @@ function memberOf(row: FleetRow): FleetMember {
   const held = blockReasonOf(row)
   const waits_for = held === null ? null : waitOf(row)
   return {
-    ...{ agent_id, name, role, model, status, goal, steps, tokens, cycle_count, spawned_by },
+    agent_id,
+    name,
+    role,
+    model,
+    status,
+    goal,
+    steps,
+    tokens,
+    cycle_count,
+    spawned_by,
     cost_usd: usdOf(cost_micros),
     held,
     waits_for,

@@ -265,7 +265,9 @@ export const agentsDelete = operation({
   input: z.object({ id }),
   output: DeletedAgent.nullable().describe('Branches that were kept; null for none'),
   http: {
-    ...{ method: 'DELETE', path: '/agents/{id}', status: 204 },
+    method: 'DELETE',
+    path: '/agents/{id}',
+    status: 204,
     statusOf: output => (output === null ? 204 : 200),
     statuses: { 200: 'Killed; its changes are kept on branches' },
   },

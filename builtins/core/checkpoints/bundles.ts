@@ -68,8 +68,14 @@ export class Bundles {
     const content: z.input<typeof Content> = {
       exported_at: isoTime(this.#svc.clock.ms()),
       agent: {
-        ...{ agent_id, name, role, given_role, model, preset },
-        ...{ created_at: isoTime(agent.created_at), cycle_count: cycle_num },
+        agent_id,
+        name,
+        role,
+        given_role,
+        model,
+        preset,
+        created_at: isoTime(agent.created_at),
+        cycle_count: cycle_num,
       },
       // A broken or missing preset must not prevent the export.
       profile: await this.#svc
@@ -139,7 +145,11 @@ export class Bundles {
       contradiction()
     const names = known.map(part => part.name)
     return {
-      ...{ agent_id, was: agent.agent_id, preset, parts: names, profile_written },
+      agent_id,
+      was: agent.agent_id,
+      preset,
+      parts: names,
+      profile_written,
       left_out: Object.keys(parts).filter(name => !names.includes(name)),
     }
   }
@@ -171,7 +181,9 @@ export class Bundles {
       .filter(({ name }) => !own.some(part => part.name === name))
       .map(
         (part): BundlePart => ({
-          ...{ name: part.name, schema: part.schema, pack: agent_id => part.capture(agent_id) },
+          name: part.name,
+          schema: part.schema,
+          pack: agent_id => part.capture(agent_id),
           unpack: async (agent_id, value) => ({ effects: await part.restore(agent_id, value) }),
         }),
       )

@@ -359,7 +359,9 @@ function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: Wa
   const { after, question_id } = waits
   return {
     ...row,
-    ...{ after, question_id, waits_for: row.status === 'active' ? waitOf(row.agent_id, waits) : null },
+    after,
+    question_id,
+    waits_for: row.status === 'active' ? waitOf(row.agent_id, waits) : null,
     cost_usd: spend ? usdOf(spend.micros) : null,
     tokens: spend?.tokens ?? null,
     acceptance: readAcceptance(row.acceptance),

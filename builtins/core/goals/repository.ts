@@ -277,15 +277,18 @@ export const insertGoal = defineEffect({
               (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated'))
             AND (? IS NULL OR EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active'))`,
       params: [
-        ...[goal.goal_id, goal.agent_id, goal.objective, goal.priority, goal.origin, goal.reasoning],
-        ...[
-          goal.parent_goal_id,
-          now + goal.place,
-          goal.origin,
-          goal.agent_id,
-          goal.parent_goal_id,
-          goal.parent_goal_id,
-        ],
+        goal.goal_id,
+        goal.agent_id,
+        goal.objective,
+        goal.priority,
+        goal.origin,
+        goal.reasoning,
+        goal.parent_goal_id,
+        now + goal.place,
+        goal.origin,
+        goal.agent_id,
+        goal.parent_goal_id,
+        goal.parent_goal_id,
       ],
     },
   ],
@@ -525,11 +528,7 @@ function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, 
     sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at)
           SELECT ?, seq, ?, message, ? FROM (${said}) said
           WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
-    params: [
-      ...[goal_id, agent_id, now],
-      ...rows.flatMap(({ seq, message }) => [seq, JSON.stringify(message)]),
-      goal_id,
-    ],
+    params: [goal_id, agent_id, now, ...rows.flatMap(({ seq, message }) => [seq, JSON.stringify(message)]), goal_id],
   }
 }
 

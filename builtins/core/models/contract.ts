@@ -25,7 +25,9 @@ export const Message = z.object({
   tool_calls: z
     .array(
       z.object({
-        ...{ id: z.string(), name: z.string(), arguments: z.unknown() },
+        id: z.string(),
+        name: z.string(),
+        arguments: z.unknown(),
         repaired: z.array(z.string()).optional().describe('Repairs made to the call, such as single_quotes'),
       }),
     )

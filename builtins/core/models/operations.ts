@@ -84,7 +84,13 @@ function modelView(model: string, price: Price, { models, configured }: ProjectC
   const { input, output, cached_input = null, cache_write = null, long_prompt, as_of, source } = price
   const { context_window = null, max_output_tokens = null } = models[model] ?? {}
   return {
-    ...{ model, input, output, cached_input, cache_write, context_window, max_output_tokens },
+    model,
+    input,
+    output,
+    cached_input,
+    cache_write,
+    context_window,
+    max_output_tokens,
     long_prompt: long_prompt
       ? { ...long_prompt, cached_input: long_prompt.cached_input ?? null, cache_write: long_prompt.cache_write ?? null }
       : null,

@@ -55,11 +55,17 @@ const ModelInUse = z.object({
 
 const Listed = z.object({
   model: z.string(),
-  ...{ input: z.number(), output: z.number(), cached_input: usd, cache_write: usd },
+  input: z.number(),
+  output: z.number(),
+  cached_input: usd,
+  cache_write: usd,
   long_prompt: z
     .object({
       above: z.number().int(),
-      ...{ input: z.number(), output: z.number(), cached_input: usd, cache_write: usd },
+      input: z.number(),
+      output: z.number(),
+      cached_input: usd,
+      cache_write: usd,
     })
     .nullable()
     .describe('Price of requests whose input has more tokens than `above`'),

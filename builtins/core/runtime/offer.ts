@@ -69,8 +69,14 @@ export class Offer {
     this.#free = budget - tokensOf(this.first)
     const names = new Set(this.first.map(({ name }) => name))
     this.#begin = {
-      ...{ count: 0, last: undefined, specs: this.first, names },
-      ...{ recent: [], passing: [], alone: new Set(), kits: new Set() },
+      count: 0,
+      last: undefined,
+      specs: this.first,
+      names,
+      recent: [],
+      passing: [],
+      alone: new Set(),
+      kits: new Set(),
     }
     this.#now = this.#begin
   }

@@ -83,12 +83,15 @@ function describeTools(svc: PluginHandle, set: DescribedSet): Omit<GivenTools, '
     offered_tokens: tokensOf(set.specs) + set.instructions_tokens,
     all_tokens: tokensOf(set.tools.map(({ spec }) => spec)) + set.instructions_tokens,
     tools: set.tools.map(({ tool, spec, toolkit, owner }) => ({
-      ...{ name: spec.name, toolkit, owner, tokens: tokensOf([spec]), offered: offered.has(spec.name) },
-      ...{
-        idempotent: tool.idempotent === true || tool.read_only === true,
-        requires_approval: gate?.needsApproval(tool) === true,
-      },
-      ...{ danger: tool.danger ?? null, description: spec.description },
+      name: spec.name,
+      toolkit,
+      owner,
+      tokens: tokensOf([spec]),
+      offered: offered.has(spec.name),
+      idempotent: tool.idempotent === true || tool.read_only === true,
+      requires_approval: gate?.needsApproval(tool) === true,
+      danger: tool.danger ?? null,
+      description: spec.description,
     })),
   }
 }

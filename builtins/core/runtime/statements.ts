@@ -31,8 +31,18 @@ export function insertCall(owner: CallOwner, intent: CallIntent, now: number): S
     sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, ${column}, epoch, step, tool, arguments, args_hash,
             state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${run.sql})`,
     params: [
-      ...[call_id, id, owner.agent_id, of, owner.epoch, step, name],
-      ...[JSON.stringify(intent.arguments) ?? 'null', args_hash, state, now, run.id],
+      call_id,
+      id,
+      owner.agent_id,
+      of,
+      owner.epoch,
+      step,
+      name,
+      JSON.stringify(intent.arguments) ?? 'null',
+      args_hash,
+      state,
+      now,
+      run.id,
     ],
   }
 }

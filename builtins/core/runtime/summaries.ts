@@ -74,8 +74,12 @@ export class SummaryWriter {
     return this.#svc.use(Models).call({
       // The profile's parameters are meant for its own model only.
       ...(due.model ? { model: due.model } : { model, fallback, ...(parameters ? { parameters } : {}) }),
-      ...{ messages, tools: [], temperature: 0, max_tokens },
-      ...{ purpose: { ...purpose, kind: 'summary' }, signal },
+      messages,
+      tools: [],
+      temperature: 0,
+      max_tokens,
+      purpose: { ...purpose, kind: 'summary' },
+      signal,
     })
   }
 

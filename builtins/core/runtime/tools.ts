@@ -48,8 +48,12 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
   return (profile: ToolSelection, only?: Only): DescribedSet => {
     const { tool_prompt_tokens } = config
     const key = JSON.stringify([
-      ...[profile.toolkits, profile.tools, profile.core, profile.skills.length > 0],
-      ...[only ?? null, tool_prompt_tokens],
+      profile.toolkits,
+      profile.tools,
+      profile.core,
+      profile.skills.length > 0,
+      only ?? null,
+      tool_prompt_tokens,
     ])
     let set = made.get(key)
     if (!set) {
@@ -70,7 +74,12 @@ function build(svc: PluginHandle, profile: ToolSelection, only: Only | undefined
     return given.filter(({ spec }) => !names.has(spec.name))
   }
   const own = (tool: Tool): Given => ({
-    ...{ tool, toolkit: OWN, owner: OWN, family: OWN, always: true, spec: specOf(tool) },
+    tool,
+    toolkit: OWN,
+    owner: OWN,
+    family: OWN,
+    always: true,
+    spec: specOf(tool),
   })
   // Found tools come last, so that the beginning of the list stays the same.
   const core = given.filter(({ family }) => family !== undefined)
@@ -134,7 +143,13 @@ function givenTools(svc: PluginHandle, profile: ToolSelection, only: readonly st
     const familyOf = ({ hidden }: Tool) => (placeOf(kit) >= 0 && !hidden ? toolkit : undefined)
     return kit.tools.map(
       (tool): Given => ({
-        ...{ tool, toolkit, instructions, owner, family: familyOf(tool), always: false, spec: specOf(tool) },
+        tool,
+        toolkit,
+        instructions,
+        owner,
+        family: familyOf(tool),
+        always: false,
+        spec: specOf(tool),
       }),
     )
   })

@@ -50,7 +50,9 @@ export function findSession(store: Store, session_id: string, user_id: string, i
 /** Returns the user's running session with this key; there is at most one. */
 export function findByKey(store: Store, user_id: string, session_key: string, idle_before: number) {
   return store.get<SessionRow>(`${ROW} WHERE user_id = ? AND session_key = ? AND status = 'running'`, [
-    ...[idle_before, user_id, session_key],
+    idle_before,
+    user_id,
+    session_key,
   ])
 }
 
@@ -124,8 +126,16 @@ export const openSession = defineEffect({
             SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL)
             ON CONFLICT DO NOTHING`,
       params: [
-        ...[session_id, agent_id, user_id, session_key, task, metadata && JSON.stringify(metadata)],
-        ...[now, now, now, agent_id],
+        session_id,
+        agent_id,
+        user_id,
+        session_key,
+        task,
+        metadata && JSON.stringify(metadata),
+        now,
+        now,
+        now,
+        agent_id,
       ],
     },
   ],

@@ -31,7 +31,9 @@ export default definePlugin({
     }
     const section: PromptSection = {
       // A goal is chosen without tools, so no skill can be loaded there.
-      ...{ name: 'skills', stage: STAGE, prompts: ['goal_pursuit'] },
+      name: 'skills',
+      stage: STAGE,
+      prompts: ['goal_pursuit'],
       text: catalogue,
     }
     svc.add(PromptSections, section)

@@ -41,11 +41,11 @@ export function parseSkill(shown: string, text: string, folder: string) {
     throw new BadFileError({ file: shown, line: 2, problem, remedy: 'give both the same name' })
   }
   return {
-    ...{ name, description: description.replace(/\s+/g, ' '), license: license ?? null },
-    ...{
-      allowed_tools: rest['allowed-tools'] ?? null,
-      metadata: metadata ?? {},
-      body: text.slice(found[0].length).trim(),
-    },
+    name,
+    description: description.replace(/\s+/g, ' '),
+    license: license ?? null,
+    allowed_tools: rest['allowed-tools'] ?? null,
+    metadata: metadata ?? {},
+    body: text.slice(found[0].length).trim(),
   }
 }

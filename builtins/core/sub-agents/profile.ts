@@ -10,7 +10,17 @@ import { readWorkState } from './repository.ts'
 const KEY = 'tools.sub_agent_toolkits'
 /** Default toolkits of sub-agents, from the specification. */
 const SAFE = [
-  ...['file', 'memory', 'notepad', 'web', 'knowledge', 'links', 'clipboard', 'comms', 'a2a', 'task', 'alarm'],
+  'file',
+  'memory',
+  'notepad',
+  'web',
+  'knowledge',
+  'links',
+  'clipboard',
+  'comms',
+  'a2a',
+  'task',
+  'alarm',
   'sub_agents',
 ]
 /** Toolkits that sub-agents get only if the operator configures them, from the specification. */

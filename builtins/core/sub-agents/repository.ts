@@ -159,18 +159,18 @@ export const takePlace = defineEffect({
               FROM agents_view a WHERE agent_id = ?) parent
             WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
       params: [
-        ...[
-          child.sub_agent_id,
-          child.name,
-          child.role,
-          child.task,
-          child.max_cycles,
-          child.goal_id,
-          child.profile,
-          child.call_id,
-          now,
-        ],
-        ...[child.parent_agent_id, MAX_DEPTH, MAX_CHILDREN],
+        child.sub_agent_id,
+        child.name,
+        child.role,
+        child.task,
+        child.max_cycles,
+        child.goal_id,
+        child.profile,
+        child.call_id,
+        now,
+        child.parent_agent_id,
+        MAX_DEPTH,
+        MAX_CHILDREN,
       ],
     },
   ],
@@ -282,6 +282,12 @@ export const keepOfRemoved = defineEffect({
 })
 
 export const SUB_AGENT_EFFECTS = [
-  ...[takePlace, endSubAgent, countCycle, markReported, waitFor, instruct, markInstructionsRead],
+  takePlace,
+  endSubAgent,
+  countCycle,
+  markReported,
+  waitFor,
+  instruct,
+  markInstructionsRead,
   keepOfRemoved,
 ]

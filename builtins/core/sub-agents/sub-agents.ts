@@ -86,7 +86,10 @@ export class SubAgents {
     const profile = wanted.profile ?? null
     const data = { agent_id: parent_agent_id, sub_agent_id, name }
     const born = this.#svc.use(Agents).create({
-      ...{ agent_id: sub_agent_id, name, role, spawned_by: parent_agent_id },
+      agent_id: sub_agent_id,
+      name,
+      role,
+      spawned_by: parent_agent_id,
       preset: profile ?? parent.preset,
       model: await this.#modelOf(parent),
     })

@@ -75,7 +75,10 @@ export function hashOf({ instruction, max_steps, session_id, session_key, ...mor
   const { images = [], response_schema, toolkits } = more
   const parameters = parametersGiven(more)
   const request = {
-    ...{ instruction, max_steps, session_id: session_id ?? null, session_key: session_key ?? null },
+    instruction,
+    max_steps,
+    session_id: session_id ?? null,
+    session_key: session_key ?? null,
     ...(response_schema ? { response_schema } : {}),
     ...(parameters ? { parameters } : {}),
     ...(toolkits ? { toolkits } : {}),

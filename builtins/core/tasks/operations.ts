@@ -112,9 +112,16 @@ const TaskInput = z.strictObject({
 const begins = {
   input: TaskInput,
   errors: [
-    ...[...found, AgentDeadError, SessionNotFoundError, SessionClosedError, OtherAgentSessionError],
+    ...found,
+    AgentDeadError,
+    SessionNotFoundError,
+    SessionClosedError,
+    OtherAgentSessionError,
     // The task is deleted if its agent is deleted during the run.
-    ...[BudgetExhaustedError, IdempotencyKeyReusedError, TaskNotFoundError, ImageRefusedError],
+    BudgetExhaustedError,
+    IdempotencyKeyReusedError,
+    TaskNotFoundError,
+    ImageRefusedError,
   ],
 }
 const OPTIONS = {

@@ -63,9 +63,23 @@ export function newRow(task: NewTask, now: number): TaskRow {
   const { images, response_schema, parameters, toolkits, idempotency_key } = task
   return {
     ...task,
-    ...{ status: 'running', output: '', parsed: null, error: null, approval_ids: '[]', question_ids: '[]' },
-    ...{ steps_taken: 0, tool_calls_made: 0, cost_micros: 0, input_tokens: 0, output_tokens: 0, duration_ms: 0 },
-    ...{ interruptions: 0, epoch: 1, lease_until: now, created_at: now, ended_at: null },
+    status: 'running',
+    output: '',
+    parsed: null,
+    error: null,
+    approval_ids: '[]',
+    question_ids: '[]',
+    steps_taken: 0,
+    tool_calls_made: 0,
+    cost_micros: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    duration_ms: 0,
+    interruptions: 0,
+    epoch: 1,
+    lease_until: now,
+    created_at: now,
+    ended_at: null,
     images: writeImages(images),
     response_schema: response_schema && JSON.stringify(response_schema),
     parameters: parameters && JSON.stringify(parameters),
@@ -84,7 +98,9 @@ export function findByKey(
   { user_id, agent_id, key }: { user_id: string; agent_id: string; key: string },
 ) {
   return store.get<TaskRow>('SELECT * FROM task_runs WHERE user_id = ? AND agent_id = ? AND idempotency_key = ?', [
-    ...[user_id, agent_id, key],
+    user_id,
+    agent_id,
+    key,
   ])
 }
 

@@ -20,7 +20,11 @@ export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
   return {
     async begin({ agent, tenant, key, request_id, ...task }) {
       const call: OperationCall = {
-        ...{ tenant, via: 'code', request_id, idempotency_key: key, progress: () => {} },
+        tenant,
+        via: 'code',
+        request_id,
+        idempotency_key: key,
+        progress: () => {},
         signal: new AbortController().signal,
       }
       const input = { id: agent, max_steps: MAX_STEPS, ...task }

@@ -46,7 +46,11 @@ export function taskOf(row: TaskRow): Task {
   const { status, agent_id, instruction, max_steps, duration_ms, created_at, ended_at } = row
   return {
     ...factsOf(row),
-    ...{ status, agent_id, instruction, max_steps, duration_ms },
+    status,
+    agent_id,
+    instruction,
+    max_steps,
+    duration_ms,
     images: readImages(row.images),
     parameters: parametersIn(row) ?? null,
     toolkits: toolkitsIn(row) ?? null,

@@ -279,7 +279,7 @@ export class TaskService {
     const task_id = this.#svc.ports.ids.make('task', 12)
     const parameters = parametersGiven(more)
     const asked = { instruction, images, max_steps, response_schema, parameters, toolkits, text, may_ask }
-    const made = { ...{ task_id, agent_id, session_id, ...asked, request_id, request_hash }, user_id: tenant }
+    const made = { task_id, agent_id, session_id, ...asked, request_id, request_hash, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0
     // A blocked task has no run.

@@ -54,8 +54,13 @@ function run(svc: PluginHandle, place: GitPlace, args: readonly string[], { inpu
   const request = gitRequest(place.folder, place.agent_id, args)
   return svc.use(Sandbox).run({
     ...place.reach,
-    ...{ argv: request.argv, env: { ...request.env, ...env }, input, cwd: place.folder, write: place.write },
-    ...{ network: false, time_limit_ms: TIME_LIMIT_MS },
+    argv: request.argv,
+    env: { ...request.env, ...env },
+    input,
+    cwd: place.folder,
+    write: place.write,
+    network: false,
+    time_limit_ms: TIME_LIMIT_MS,
   })
 }
 

@@ -58,7 +58,11 @@ export async function changesOf(svc: PluginHandle, ref: string, goal: string | u
   const log = ['log', `--max-count=${MAX_COMMITS}`, '--no-show-signature', '--format=%h %s', `${base}..${head}`]
   const commits = (await git(svc, place, log)).split('\n').filter(Boolean)
   return {
-    ...{ agent_id, repository, branch: branch.branch, goal_id, base },
+    agent_id,
+    repository,
+    branch: branch.branch,
+    goal_id,
+    base,
     files: await filesBetween(svc, place, base, now),
     commits: commits.map(line => ({ commit: line.split(' ', 1)[0]!, subject: line.slice(line.indexOf(' ') + 1) })),
     uncommitted: committed.code !== 0,

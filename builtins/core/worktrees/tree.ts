@@ -31,10 +31,14 @@ export function worktreesFor(svc: PluginHandle): Worktrees {
         { path: await files.realpath(objects), access: 'read-only', purpose: 'objects' },
       ]
       const reach = { workspace: folder, scratch, folders }
-      const place = { ...{ folder: folders[0]!.path, agent_id, reach, write: [] }, objects: [folders[1]!.path] }
+      const place = { folder: folders[0]!.path, agent_id, reach, write: [], objects: [folders[1]!.path] }
       try {
         const branch: Branch = {
-          ...{ agent_id, branch: branchName(agent_id, null), goal_id: null, repository, per },
+          agent_id,
+          branch: branchName(agent_id, null),
+          goal_id: null,
+          repository,
+          per,
           base: await headOf(svc, await sourceOf(svc, agent_id, repository)),
         }
         await git(svc, place, ['init', '--quiet', '--template=', `--initial-branch=${branch.branch}`])

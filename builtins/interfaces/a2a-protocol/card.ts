@@ -40,7 +40,9 @@ export async function serviceCard(svc: PluginHandle, at: Place) {
     if (page.length < LISTED) break
   }
   const skills = agents.slice(0, LISTED).map(agent => ({
-    ...{ id: agent.agent_id, name: agent.name, tags: [agent.preset] },
+    id: agent.agent_id,
+    name: agent.name,
+    tags: [agent.preset],
     description: `${roleOf(agent)} (${at.base}/a2a/${encodeURIComponent(agent.agent_id)})`,
   }))
   const description = 'Autonomous agents. Each has a card of its own at /a2a/<agent_id>/.well-known/agent-card.json.'
@@ -53,16 +55,21 @@ function card(
   { url, skills, ...itself }: Record<'name' | 'description' | 'url', string> & { skills: Skill[] },
 ) {
   return {
-    ...{ ...itself, version },
+    ...itself,
+    version,
     supportedInterfaces: [
       { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
     // Fields that clients of version 0.3 read.
-    ...{ protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' },
+    protocolVersion: '0.3.0',
+    url,
+    preferredTransport: 'JSONRPC',
     capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
     ...security(Boolean(svc.config.get('server.api_key')), old),
-    ...{ defaultInputModes: ['text/plain', 'application/json'], defaultOutputModes: ['text/plain'], skills },
+    defaultInputModes: ['text/plain', 'application/json'],
+    defaultOutputModes: ['text/plain'],
+    skills,
   }
 }
 

@@ -76,7 +76,10 @@ export const V1: Dialect = {
     const { task_id: id, output, agent_id, cost_usd, tokens } = task
     const about = { taskId: id, contextId }
     const said = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string, key: string | null = null) => ({
-      ...{ messageId: messageIdOf(key) ?? `${id}-${name}`, role, parts: [text(words)], ...about },
+      messageId: messageIdOf(key) ?? `${id}-${name}`,
+      role,
+      parts: [text(words)],
+      ...about,
     })
     const history = [
       said('instruction', 'ROLE_USER', task.instruction, task.key),
@@ -90,7 +93,9 @@ export const V1: Dialect = {
     ]
     const artifact = { artifactId: `${id}-answer`, name: 'answer', parts: [text(output)] }
     return {
-      ...{ id, contextId, status: statusOf(shown) },
+      id,
+      contextId,
+      status: statusOf(shown),
       artifacts: output === '' ? [] : [artifact],
       history:
         historyLength == null ? history : history.slice(history.length - Math.min(history.length, historyLength)),
@@ -101,7 +106,10 @@ export const V1: Dialect = {
   taskItem: task => ({ task }),
   piece: ({ task, contextId }, said, lastChunk, append) => ({
     artifactUpdate: {
-      ...{ taskId: task.task_id, contextId, append, lastChunk },
+      taskId: task.task_id,
+      contextId,
+      append,
+      lastChunk,
       artifact: { artifactId: `${task.task_id}-answer`, name: 'answer', parts: [text(said)] },
     },
   }),

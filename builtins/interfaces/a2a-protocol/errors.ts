@@ -36,9 +36,16 @@ export class RpcError extends Error {
 
 /** Errors caused by the request, which the caller can correct. */
 const ASKED_WRONGLY = [
-  ...[InvalidInputError, AgentNotFoundError, AmbiguousAgentError, SessionNotFoundError, SessionClosedError],
+  InvalidInputError,
+  AgentNotFoundError,
+  AmbiguousAgentError,
+  SessionNotFoundError,
+  SessionClosedError,
   OtherAgentSessionError,
-  ...[AgentCannotAnswerError, GuardrailBlockedError, NotAnOptionError, QuestionClosedError],
+  AgentCannotAnswerError,
+  GuardrailBlockedError,
+  NotAnOptionError,
+  QuestionClosedError,
 ]
 
 /** Returns an error in the form of the protocol, with our own code as its reason; undefined for an internal one. */

@@ -22,11 +22,9 @@ export default definePlugin({
       response.end(JSON.stringify(card))
     }
     const placeOf = async (exchange: ProtocolExchange) => ({
-      ...{
-        base: addressOf(config, exchange),
-        version: await packageVersion(svc.ports),
-        old: versionIn(exchange.request) === '0.3',
-      },
+      base: addressOf(config, exchange),
+      version: await packageVersion(svc.ports),
+      old: versionIn(exchange.request) === '0.3',
     })
     const handle = speaker(svc, new Peer(svc, config))
     svc.add(ProtocolRoutes, {

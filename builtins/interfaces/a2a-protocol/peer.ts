@@ -132,9 +132,13 @@ export class Peer {
     }
     const { agent_id } = await this.#agent(agent ?? tenant)
     return this.#tasks.begin({
-      ...{ agent: agent_id, tenant: call.tenant, instruction, request_id: call.request_id },
+      agent: agent_id,
+      tenant: call.tenant,
+      instruction,
+      request_id: call.request_id,
       ...(contextId === undefined ? {} : await this.#sessionOf(contextId, call)),
-      ...{ key, may_ask: true },
+      key,
+      may_ask: true,
     })
   }
 

@@ -28,7 +28,11 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
     }),
   }),
   operations: ({ summary, input, output, http, cli, mcp = false, reach = 'store' }: Operation) => ({
-    ...{ summary, mcp, reach, input: schemaOf(input), output: schemaOf(output) },
+    summary,
+    mcp,
+    reach,
+    input: schemaOf(input),
+    output: schemaOf(output),
     http: http ? `${http.method} ${http.path}` : null,
     cli: [cli ?? []].flat().map(({ usage }) => `svc ${usage}`),
   }),
@@ -42,7 +46,11 @@ export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck 
   const { definition, registered, contributions, config, resources } = rehearsal
   const { name, description = '', version = '', needs = [] } = definition
   return {
-    ...{ plugin: name, file, description, version, needs: [...needs] },
+    plugin: name,
+    file,
+    description,
+    version,
+    needs: [...needs],
     config: config.map(({ path, env = null, secret = false, reload = 'restart_required', ...key }) => {
       return { key: path, default: key.default ?? null, env, secret, reload, schema: key.schema }
     }),

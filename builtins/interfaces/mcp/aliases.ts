@@ -45,7 +45,9 @@ function aliasOf(original: Operation, { name, fields, defaults = {} }: Alias): O
     return original.input.parse(Object.fromEntries(named)) as never
   }
   return operation({
-    ...{ name, summary, output },
+    name,
+    summary,
+    output,
     ...(description === undefined ? {} : { description }),
     ...(http === undefined ? {} : { http }),
     ...(reach === undefined ? {} : { reach }),

@@ -139,7 +139,8 @@ export class Peer implements McpPeer {
       const progress = this.#progressOf(operation.name, extra)
       const traceparent = traceparentOf(extra._meta?.traceparent)
       const call = {
-        ...{ ...this.#call(extra.signal), progress: (message: string) => progress.send(message) },
+        ...this.#call(extra.signal),
+        progress: (message: string) => progress.send(message),
         ...(traceparent === undefined ? {} : { traceparent }),
       }
       const args = params.arguments ?? {}

@@ -153,7 +153,10 @@ async function judge(
   const score = share ?? (silent ? 0 : whole > 0 ? reached / whole : failure === null ? 1 : 0)
   const passed = score === 1 && failure === null
   return {
-    ...{ run, passed, detail, score: round(score) },
+    run,
+    passed,
+    detail,
+    score: round(score),
     failure: failure ?? (passed ? null : 'wrong'),
     checks: checks.map(({ what }, n) => ({ what, held: !silent && held[n]! })),
     answer: answer.slice(0, LONGEST_ANSWER),
@@ -166,7 +169,8 @@ function measureRuns(runs: readonly ScenarioRun[], readings: readonly Reading[])
   const sum = (of: (reading: Reading) => number) => readings.reduce((all, reading) => all + of(reading), 0)
   return {
     score: runs.length > 0 ? round(mean(runs.map(({ score }) => score))) : null,
-    ...{ runs: runs.length, passed },
+    runs: runs.length,
+    passed,
     pass_rate: runs.length > 0 ? round(passed / runs.length) : null,
     pass_interval: wilson(passed, runs.length),
     calls: sum(({ calls }) => calls),

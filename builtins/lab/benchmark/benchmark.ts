@@ -43,7 +43,14 @@ export function benchmarkOf(svc: PluginHandle): Benchmark {
       }
       const { seed, runs, cycles, left_out } = plan
       return {
-        ...{ version: 1, at: svc.clock.now().toISOString(), seed, runs, cycles, left_out, models, methods: METHODS },
+        version: 1,
+        at: svc.clock.now().toISOString(),
+        seed,
+        runs,
+        cycles,
+        left_out,
+        models,
+        methods: METHODS,
         scenarios: plan.scenarios.map(({ name, title, measures, category }) => ({ name, title, measures, category })),
       }
     },
@@ -99,7 +106,7 @@ async function planOf(
   const left_out = missing ? chosen.filter(each => each.runs_programs) : []
   const profile = options.profile === undefined ? {} : { profile: await profileOf(svc, options.profile) }
   const scenarios = task === undefined ? chosen.filter(each => !left_out.includes(each)) : [ownTask(task)]
-  return { ...{ scenarios, runs, cycles, seed, left_out: namesOf(left_out) }, ...profile }
+  return { scenarios, runs, cycles, seed, left_out: namesOf(left_out), ...profile }
 }
 
 function unknown(path: string, given: readonly string[], names: readonly string[]): Issue[] {

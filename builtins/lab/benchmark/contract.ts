@@ -44,7 +44,10 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
     .describe('A field of the structured answer, by its path; strings are compared case-insensitively'),
   z
     .strictObject({
-      ...{ of: z.literal('tool'), what, weight, name: z.string().min(1) },
+      of: z.literal('tool'),
+      what,
+      weight,
+      name: z.string().min(1),
       min: z.number().int().min(0).default(1),
       max: z.number().int().min(0).optional(),
       arguments: z

@@ -30,8 +30,13 @@ export class Meter implements CallLimit {
   /** Returns the totals of all calls since a mark. */
   since(mark: number): Reading {
     const reading: Reading = {
-      ...{ calls: 0, failed: 0, tokens: { input: 0, output: 0 }, cost_micros: 0, latencies: [] },
-      ...{ priced: new Set(), estimated: false },
+      calls: 0,
+      failed: 0,
+      tokens: { input: 0, output: 0 },
+      cost_micros: 0,
+      latencies: [],
+      priced: new Set(),
+      estimated: false,
     }
     for (const { spend, answered } of this.#spends.slice(mark)) {
       reading.calls++

@@ -15,7 +15,8 @@ export function propsOf(tools: readonly ScenarioTool[]): Toolkit {
       const given = new Map<object, number>()
       const shape = Object.entries(parameters).map(([key, what]) => [key, z.string().describe(what)])
       return tool({
-        ...{ name, description },
+        name,
+        description,
         parameters: z.object(Object.fromEntries(shape) as Record<string, z.ZodString>),
         execute(args) {
           const reply = replies.find(

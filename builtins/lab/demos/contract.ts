@@ -100,10 +100,12 @@ export const DetectiveCase = z
     solution: z.strictObject({ suspect: z.string(), motive: z.string(), explanation: z.string().min(1).max(2_000) }),
   })
   .refine(({ suspects, solution }) => suspects.some(each => each.name === solution.suspect), {
-    ...{ path: ['solution', 'suspect'], message: 'must be one of the suspects' },
+    path: ['solution', 'suspect'],
+    message: 'must be one of the suspects',
   })
   .refine(({ motives, solution }) => motives.some(each => each.name === solution.motive), {
-    ...{ path: ['solution', 'motive'], message: 'must be one of the motives' },
+    path: ['solution', 'motive'],
+    message: 'must be one of the motives',
   })
 export type DetectiveCase = z.infer<typeof DetectiveCase>
 export const DetectiveCases = point<DetectiveCase>('detective_cases', {

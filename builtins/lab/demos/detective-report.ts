@@ -76,20 +76,21 @@ export function caseReport(
         const last = theories.at(-1)?.theory
         const since = score.since === null ? 'never' : `round ${score.since}`
         return [
-          ...[
-            name,
-            String(score.points),
-            markGuess(last?.suspect, score.solved),
-            markGuess(last?.motive, score.motive),
-          ],
-          ...[score.brier.toFixed(3), since],
+          name,
+          String(score.points),
+          markGuess(last?.suspect, score.solved),
+          markGuess(last?.motive, score.motive),
+          score.brier.toFixed(3),
+          since,
         ]
       }),
     },
     { kind: 'text', text: RULE },
     { kind: 'heading', text: 'Confidence in the right suspect' },
     {
-      ...{ kind: 'series', title: 'Probability given to the right suspect, round by round', unit: '%' },
+      kind: 'series',
+      title: 'Probability given to the right suspect, round by round',
+      unit: '%',
       lines: scored.map(({ name, theories }) => ({
         name,
         values: theories.map(({ theory }) => beliefIn(suspect, theory)),

@@ -59,7 +59,12 @@ async function play(svc: PluginHandle, options: DemoOptions): Promise<DemoReport
   if (!available) throw new ModelError({ model: id, problem: reason ?? 'it is not available' })
   const trials: DemoTrial[] = []
   const context: DemoContext = {
-    ...{ seed, model, cycles, signal, say, show },
+    seed,
+    model,
+    cycles,
+    signal,
+    say,
+    show,
     named: provider.notice ? `${id} (${provider.notice})` : id,
     async open(options) {
       const clock = new DayClock(svc.clock)

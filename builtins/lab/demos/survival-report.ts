@@ -61,29 +61,21 @@ export function survivalReport(
   const blocks: ReportBlock[] = [
     { kind: 'heading', text: 'Ranking' },
     { kind: 'text', text: verdict(ranked) },
-    {
-      kind: 'table',
-      head: ['Agent', 'Score', 'Credits', 'Job', 'Mood', 'Happiness', 'Health', 'Goals'],
-      rows: ranked.map(({ name, evenings, standing }) => [
-        ...[name, String(standing.thriving), standing.balance.toFixed(2), standing.job ?? 'none'],
-        ...[evenings.at(-1)?.mood ?? '-', percent(standing.happiness), percent(standing.health)],
-        `${standing.completed} of ${standing.ended} completed`,
-      ]),
-    },
+    rankingOf(ranked),
     { kind: 'text', text: RULE },
     { kind: 'heading', text: 'Money over time' },
     {
-      ...{ kind: 'series', title: `Credits at the end of each of ${days} days`, unit: 'credits' },
+      kind: 'series',
+      title: `Credits at the end of each of ${days} days`,
+      unit: 'credits',
       lines: ranked.map(({ name, evenings }) => ({ name, values: evenings.map(({ balance }) => balance) })),
     },
     { kind: 'heading', text: 'Suffering and moods' },
     {
-      ...{
-        kind: 'series',
-        title: 'Suffering load at the end of each day; 100 is the maximum',
-        unit: '',
-        range: [0, 100],
-      },
+      kind: 'series',
+      title: 'Suffering load at the end of each day; 100 is the maximum',
+      unit: '',
+      range: [0, 100],
       lines: ranked.map(({ name, evenings }) => ({ name, values: evenings.map(({ load }) => Math.round(load * 100)) })),
     },
     {
@@ -97,12 +89,32 @@ export function survivalReport(
       kind: 'table',
       head: ['Agent', 'Cycles', 'Tokens', 'USD'],
       rows: ranked.map(({ name, detail }) => [
-        ...[name, String(detail.cycle_count), detail.tokens.toLocaleString('en-US'), formatUsd(detail.cost_usd)],
+        name,
+        String(detail.cycle_count),
+        detail.tokens.toLocaleString('en-US'),
+        formatUsd(detail.cost_usd),
       ]),
     },
   ]
   const lead = `${lives.length} agents, ${days} days, one small world. Model: ${named}. Seed ${seed}.`
   return { title: 'Survival', lead, blocks }
+}
+
+function rankingOf(ranked: readonly (Life & { standing: Standing })[]): ReportBlock {
+  return {
+    kind: 'table',
+    head: ['Agent', 'Score', 'Credits', 'Job', 'Mood', 'Happiness', 'Health', 'Goals'],
+    rows: ranked.map(({ name, evenings, standing }) => [
+      name,
+      String(standing.thriving),
+      standing.balance.toFixed(2),
+      standing.job ?? 'none',
+      evenings.at(-1)?.mood ?? '-',
+      percent(standing.happiness),
+      percent(standing.health),
+      `${standing.completed} of ${standing.ended} completed`,
+    ]),
+  }
 }
 
 function finalStateOf({ evenings, detail, goals }: Life): Standing {

@@ -73,14 +73,19 @@ export async function gather(svc: PluginHandle, run_id: string, limit: number, s
   const spoken = redacted(said.map(toTranscriptMessage))
   const hashes = spoken.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256)).slice(-MOST_IMAGES)
   return {
-    ...{ run, trace, events },
+    run,
+    trace,
+    events,
     goals: new Map(redacted(await goalsOf(store, ids)).map(goal => [goal.goal_id, goal])),
     task: task_id ? (redacted(await findTask(store, task_id)) ?? undefined) : undefined,
     talks: talksOf(spoken),
     pictures: svc.has(Images) ? await svc.use(Images).load(hashes) : new Map(),
     mail: redacted(
       mail.map(({ from_agent, to_agent, at, ...rest }) => ({
-        ...{ ...rest, from: from_agent, to: to_agent ?? 'operator', at: isoTime(at) },
+        ...rest,
+        from: from_agent,
+        to: to_agent ?? 'operator',
+        at: isoTime(at),
       })),
     ),
     made_at: svc.clock.now().toISOString(),

@@ -26,7 +26,9 @@ export const runsExport = operation({
   input: z.object({ id: RunRef, limit }),
   output: z.string().meta({ examples: ['<!doctype html>\n<html lang="en">…</html>\n'] }),
   http: {
-    ...{ method: 'GET', path: '/runs/{id}/export', produces: 'text/html; charset=utf-8' },
+    method: 'GET',
+    path: '/runs/{id}/export',
+    produces: 'text/html; charset=utf-8',
     headers: ({ id }: { id: string }) => ({
       'content-disposition': `attachment; filename="${nameOf(id.replace(/[^\w-]/g, '_'))}"`,
       'content-security-policy': `${POLICY}; frame-ancestors 'none'`,

@@ -51,7 +51,10 @@ export function* pageOf(report: Report): Generator<string> {
   const [folded, done] = [lanes(report), agents(report)]
   const talk = report.talks.size > 0 || report.task !== undefined
   const there: Record<string, boolean> = {
-    ...{ agents: done !== false, timeline: folded !== false, transcripts: talk, messages: report.mail.length > 0 },
+    agents: done !== false,
+    timeline: folded !== false,
+    transcripts: talk,
+    messages: report.mail.length > 0,
   }
   const links = Object.entries(NAMES).filter(([id]) => there[id] ?? true)
   yield html`<nav aria-label="Parts"><ul>${links.map(([id, name]) => html`<li><a href="#${id}">${name}</a></li>`)}</ul></nav><main>`

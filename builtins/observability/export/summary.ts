@@ -76,20 +76,25 @@ ${[...numbers, formatInteger(tool_calls), formatInteger(tokens), formatUsd(cost_
 }
 
 const MADE_OF = [
-  ...[
-    'run_id',
-    'kind',
-    'status',
-    'exit',
-    'started_at',
-    'ended_at',
-    'svc_version',
-    'node',
-    'seed',
-    'heartbeat',
-    'model',
-  ],
-  ...['model_config', 'agent_id', 'task_id', 'session_id', 'profiles', 'agent_ids', 'tools', 'plugins'],
+  'run_id',
+  'kind',
+  'status',
+  'exit',
+  'started_at',
+  'ended_at',
+  'svc_version',
+  'node',
+  'seed',
+  'heartbeat',
+  'model',
+  'model_config',
+  'agent_id',
+  'task_id',
+  'session_id',
+  'profiles',
+  'agent_ids',
+  'tools',
+  'plugins',
 ] as const satisfies readonly (keyof RunDetail)[]
 
 /** Shows the run's manifest. */

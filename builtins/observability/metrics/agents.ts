@@ -10,7 +10,9 @@ export function agentMetrics(svc: PluginHandle): Metric[] {
   const counts = shareCalls(async () => (svc.has(Agents) ? svc.use(Agents).counts() : undefined))
   type Counts = NonNullable<Awaited<ReturnType<typeof counts>>>
   const gauge = (name: string, help: string, of: (counts: Counts) => number): Metric => ({
-    ...{ name, help, type: 'gauge' },
+    name,
+    help,
+    type: 'gauge',
     collect: async () => {
       const counted = await counts()
       return counted ? of(counted) : 0

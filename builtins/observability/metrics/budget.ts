@@ -7,7 +7,9 @@ import { shareCalls } from './share-calls.ts'
 export function budgetMetrics(svc: PluginHandle): Metric[] {
   const status = shareCalls(async () => (svc.has(Budget) ? svc.use(Budget).status() : undefined))
   const gauge = (name: string, help: string, of: (status: BudgetStatus) => number | null): Metric => ({
-    ...{ name, help, type: 'gauge' },
+    name,
+    help,
+    type: 'gauge',
     collect: async () => {
       const now = await status()
       return (now && of(now)) ?? undefined

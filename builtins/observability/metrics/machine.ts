@@ -73,7 +73,9 @@ export class LoopLag {
 export function processMetrics({ clock, ports }: PluginHandle, lag: LoopLag): Metric[] {
   const began = clock.ms() / 1000 - process.uptime()
   const late = (name: string, help: string, which: 'max' | number): Metric => ({
-    ...{ name, help, type: 'gauge' },
+    name,
+    help,
+    type: 'gauge',
     collect: () => lag.read(which),
   })
   return [

@@ -132,7 +132,9 @@ export class EventTotals {
 /** Returns metrics of model calls, tool calls and all other events since the beginning of the project. */
 export function totalMetrics(totals: EventTotals): Metric[] {
   const total = (name: string, help: string, unit = 1): Metric => ({
-    ...{ name, help, type: 'counter' },
+    name,
+    help,
+    type: 'counter',
     collect: async () =>
       (await totals.of(name)).map(({ labels, value }) => ({
         ...(labels ? { labels } : {}),

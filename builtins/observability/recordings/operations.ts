@@ -92,7 +92,8 @@ export const recordingsReplay = operation({
     'Replays the run offline and compares the event logs; with `from`, the run continues differently from that step. Nothing outside a temporary project is changed. A fork calls real models, which cost money. Its tools work on the temporary project only: starting a program and reaching the network are refused, unless the code of a plugin bypasses svc.',
   input: z.object({
     id: RunRef,
-    ...{ ...ForkInput, from: ForkInput.from.optional() },
+    ...ForkInput,
+    from: ForkInput.from.optional(),
   }),
   output: Replayed,
   http: { method: 'POST', path: '/runs/{id}/replay' },
@@ -109,7 +110,8 @@ export const recordingsReplayFile = operation({
     'Replays the run offline and compares the event logs. Prints whether the logs are identical, and where they first differ. With --from, the run continues from that step in a temporary project, with real models; --model and --plugin set what is different. --save writes the recording to one file, for tests.',
   input: z.object({
     run: z.string().min(1).max(4096).describe('Id of a run, or a file written with --save'),
-    ...{ ...ForkInput, from: ForkInput.from.optional() },
+    ...ForkInput,
+    from: ForkInput.from.optional(),
     plugin: z.string().min(1).max(4096).optional().describe('File of a plugin to load from that step on'),
     save: z.string().min(1).max(4096).optional().describe('Write the recording to this file'),
   }),

@@ -217,8 +217,10 @@ export class RecordingService implements Recordings {
     const cut = about.cut ?? (task.over || about.ended_at === null ? null : 'the recording ends before the task does')
     return {
       about: { ...about, run_id, kind: 'task', within, events_of: run_id, last_seq, cut },
-      ...{ entries: task.entries, context: task.context },
-      ...{ state, events },
+      entries: task.entries,
+      context: task.context,
+      state,
+      events,
     }
   }
 

@@ -26,7 +26,11 @@ const GOALS: Readonly<Record<string, (typeof COUNTED)[number]>> = {
 }
 /** Events that make an agent part of a run: its creation and its actions. */
 export const ACTION_EVENTS: ReadonlySet<string> = new Set([
-  ...['agent_spawned', 'cycle_done', 'model_called', 'tool_result', 'goal_max_steps'],
+  'agent_spawned',
+  'cycle_done',
+  'model_called',
+  'tool_result',
+  'goal_max_steps',
   ...Object.keys(GOALS),
 ])
 

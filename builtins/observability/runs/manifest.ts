@@ -116,10 +116,16 @@ export class Manifests {
 function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly DescribedAgent[]) {
   const { run_id, kind, started_at, ended_at, exit } = run
   return {
-    ...{ run_id, kind, started_at: isoTime(started_at) },
-    ...{ ended_at: ended_at === null ? null : isoTime(ended_at), exit },
+    run_id,
+    kind,
+    started_at: isoTime(started_at),
+    ended_at: ended_at === null ? null : isoTime(ended_at),
+    exit,
     agents: agents.map(({ agent_id, name, model, first_at }) => ({
-      ...{ agent_id, name, model, first_at: isoTime(first_at) },
+      agent_id,
+      name,
+      model,
+      first_at: isoTime(first_at),
     })),
   }
 }

@@ -1,6 +1,14 @@
 const TOTALS = [
-  ...['cycles', 'goals_generated', 'goals_completed', 'goals_abandoned', 'model_calls', 'tool_calls', 'tool_failures'],
-  ...['input_tokens', 'output_tokens', 'cost_micros'],
+  'cycles',
+  'goals_generated',
+  'goals_completed',
+  'goals_abandoned',
+  'model_calls',
+  'tool_calls',
+  'tool_failures',
+  'input_tokens',
+  'output_tokens',
+  'cost_micros',
 ]
   .map(total => `${total} INTEGER NOT NULL DEFAULT 0`)
   .join(', ')

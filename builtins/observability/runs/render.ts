@@ -9,13 +9,15 @@ import type { Run, RunDetail, RunTotals, Span, Trace } from './contract.ts'
 export function renderRuns(runs: readonly Run[]): string {
   if (runs.length === 0) return 'no runs yet; start one with: svc start'
   const rows = runs.map(run => [
-    ...[run.run_id, run.kind, run.status, duration(run.duration_s), String(run.agents)],
-    ...[
-      `${run.goals_completed}/${run.goals_generated}`,
-      String(run.tool_calls),
-      formatCount(run.tokens),
-      formatUsd(run.cost_usd),
-    ],
+    run.run_id,
+    run.kind,
+    run.status,
+    duration(run.duration_s),
+    String(run.agents),
+    `${run.goals_completed}/${run.goals_generated}`,
+    String(run.tool_calls),
+    formatCount(run.tokens),
+    formatUsd(run.cost_usd),
   ])
   const head = ['RUN', 'KIND', 'STATUS', 'DURATION', 'AGENTS', 'GOALS', 'TOOLS', 'TOKENS', 'COST']
   return columns([head, ...rows]).join('\n')

@@ -199,8 +199,11 @@ export const insertRun = defineEffect({
   name: 'runs.insert',
   mustChange: true,
   schema: z.object({
-    ...{ run_id: z.string(), kind: z.string(), pid: z.number().int() },
-    ...{ facts: z.string(), settings_id: z.string() },
+    run_id: z.string(),
+    kind: z.string(),
+    pid: z.number().int(),
+    facts: z.string(),
+    settings_id: z.string(),
   }),
   statements: ({ run_id, kind, pid, facts, settings_id }, now) => [
     {
@@ -277,8 +280,15 @@ export const countRun = defineEffect({
               coalesce((SELECT model FROM agents_view WHERE agent_id = ?), ''), ?, ?, ${COUNTED.map(() => '?').join(', ')})
             ON CONFLICT (run_id, agent_id) DO UPDATE SET last_at = ?, ${addColumns('run_agents')}`,
       params: [
-        ...[run_id, agent_id, agent_id, agent_id, first_at, last_at, ...valuesOf(counts)],
-        ...[last_at, ...valuesOf(counts)],
+        run_id,
+        agent_id,
+        agent_id,
+        agent_id,
+        first_at,
+        last_at,
+        ...valuesOf(counts),
+        last_at,
+        ...valuesOf(counts),
       ],
     })),
     {

@@ -164,7 +164,11 @@ export class RunDirectory implements Runs {
       ...facts,
       agent_ids: agents.map(({ agent_id }) => agent_id),
       agents_seen: agents.map(({ agent_id, name, model, first_at, last_at, ...counts }) => ({
-        ...{ agent_id, name, model, first_at: isoTime(first_at), last_at: isoTime(last_at) },
+        agent_id,
+        name,
+        model,
+        first_at: isoTime(first_at),
+        last_at: isoTime(last_at),
         ...totalsOf(counts),
       })),
     }
@@ -239,7 +243,12 @@ export class RunDirectory implements Runs {
     const { heartbeat, default_model } = factsIn(row)
     const until = ended_at ?? (await this.#endOf(row))
     return {
-      ...{ run_id, kind, exit, agents, heartbeat, model: default_model },
+      run_id,
+      kind,
+      exit,
+      agents,
+      heartbeat,
+      model: default_model,
       status: await this.statusOf(row),
       started_at: isoTime(started_at),
       ended_at: ended_at === null ? null : isoTime(ended_at),
@@ -264,7 +273,13 @@ export class RunDirectory implements Runs {
 function totalsOf({ input_tokens, output_tokens, cost_micros, ...counts }: Counts): RunTotals {
   const { cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures } = counts
   return {
-    ...{ cycles, goals_generated, goals_completed, goals_abandoned, model_calls, tool_calls, tool_failures },
+    cycles,
+    goals_generated,
+    goals_completed,
+    goals_abandoned,
+    model_calls,
+    tool_calls,
+    tool_failures,
     tokens: input_tokens + output_tokens,
     cost_usd: usdOf(cost_micros),
   }

@@ -19,8 +19,14 @@ import type { Summary } from './schema.ts'
 
 /** Events that need attention. Cycles that ended with an error are found by their data. */
 const FAILURES = [
-  ...['agent_budget_exhausted', 'agent_died', 'budget_exceeded', 'context_refused', 'mcp_tool_changed'],
-  ...['model_failover', 'schedule_skipped', 'swarm_reverted'],
+  'agent_budget_exhausted',
+  'agent_died',
+  'budget_exceeded',
+  'context_refused',
+  'mcp_tool_changed',
+  'model_failover',
+  'schedule_skipped',
+  'swarm_reverted',
 ]
 /** Number of seqs read at a time, so that a long period does not block other work. */
 const SPAN = 1_000

@@ -21,11 +21,13 @@ export class Instruments {
   constructor(meter: Meter) {
     const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } }
     this.#tokens = meter.createHistogram('gen_ai.client.token.usage', {
-      ...{ unit: '{token}', description: 'Input and output tokens of a model call.' },
+      unit: '{token}',
+      description: 'Input and output tokens of a model call.',
       advice: { explicitBucketBoundaries: TOKENS },
     })
     this.#calls = meter.createHistogram('gen_ai.client.operation.duration', {
-      ...{ ...seconds, description: 'Duration of a model call, including retries.' },
+      ...seconds,
+      description: 'Duration of a model call, including retries.',
     })
     this.#tools = meter.createHistogram('svc.tool.duration', { ...seconds, description: 'Duration of a tool call.' })
     this.#cycles = meter.createHistogram('svc.cycle.duration', { ...seconds, description: 'Duration of a cycle.' })

@@ -102,7 +102,9 @@ function tracerProvider(
 ) {
   const exporter = watch(new OTLPTraceExporter(options))
   const processor = new BatchSpanProcessor(exporter, {
-    ...{ scheduledDelayMillis: spansEvery, maxQueueSize: queue, maxExportBatchSize: batch },
+    scheduledDelayMillis: spansEvery,
+    maxQueueSize: queue,
+    maxExportBatchSize: batch,
   })
   return new BasicTracerProvider({ resource, spanProcessors: [processor] })
 }
@@ -116,7 +118,9 @@ function meterProvider(
   const exporter = watch(new OTLPMetricExporter(options))
   const exportTimeoutMillis = Math.min(metricsEvery, 30_000)
   const reader = new PeriodicExportingMetricReader({
-    ...{ exporter, exportIntervalMillis: metricsEvery, exportTimeoutMillis },
+    exporter,
+    exportIntervalMillis: metricsEvery,
+    exportTimeoutMillis,
   })
   return new MeterProvider({ resource, readers: [reader] })
 }

@@ -80,7 +80,8 @@ export class Spans {
     const work = task_id === undefined ? this.#cycles.get(agent_id ?? '') : this.#task(task_id, agent_id ?? '')
     const { model } = modelOf(observed.model)
     const options = {
-      ...{ kind: this.#sdk.api.SpanKind.CLIENT, startTime: this.#clock.ms() },
+      kind: this.#sdk.api.SpanKind.CLIENT,
+      startTime: this.#clock.ms(),
       attributes: { ...callAttributes(observed), ...conversation(work, observed.call.purpose.goal_id) },
     }
     return this.#sdk.tracer?.startSpan(`chat ${model}`, options, this.#within(work))
@@ -96,13 +97,13 @@ export class Spans {
       {
         startTime: now - duration_ms,
         attributes: {
-          ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'function' },
-          ...{
-            'gen_ai.tool.call.id': call_id,
-            ...agentAttributes(agent_id),
-            ...conversation(work, goal_id),
-            ...content,
-          },
+          'gen_ai.operation.name': 'execute_tool',
+          'gen_ai.tool.name': tool,
+          'gen_ai.tool.type': 'function',
+          'gen_ai.tool.call.id': call_id,
+          ...agentAttributes(agent_id),
+          ...conversation(work, goal_id),
+          ...content,
         },
       },
       this.#within(work),

@@ -37,13 +37,23 @@ export async function openCluster(
   const lease_ms = Math.round(config.lease * 1000)
   const version = await packageVersion(svc.ports)
   const nodes = new Nodes({
-    ...{ connections, time, silent_ms: lease_ms },
+    connections,
+    time,
+    silent_ms: lease_ms,
     about: { owner, place, host: hostname(), pid: process.pid, schema_version: schema.length },
     state: async () => ({ version, config: await configHash(svc), in_flight: svc.heartbeat.inFlight.length }),
   })
   const listen_url = config.listen_url || url
   const scheduler = new ClusterScheduler({
-    ...{ connections, store, nodes, time, clock, heartbeat, rest, listen_url, lease_ms },
+    connections,
+    store,
+    nodes,
+    time,
+    clock,
+    heartbeat,
+    rest,
+    listen_url,
+    lease_ms,
   })
   store.scheduler = scheduler
   return {

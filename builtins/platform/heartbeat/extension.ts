@@ -1,12 +1,12 @@
-import { checkFields, type Extension, errorMessage, intercept } from '#kernel'
+import { checkFields, type Extension, errorMessage, type Hooks, intercept } from '#kernel'
 import { PluginSuspendedError } from '#platform/plugin-files/contract'
 import { type GuardOptions, Guards, type HeartbeatControl, WakeSources } from './contract.ts'
 import { registeredGuard } from './guards.ts'
 import { hookSet } from './hook-set.ts'
 
 /** Adds `heartbeat`, `guard`, `wakeSource` and `hooks` to plugin handles. */
-export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
-  return (svc, { builtin, config, hooks, interceptor }) => {
+export function heartbeatExtension(heartbeat: HeartbeatControl, hooks: Hooks): Extension {
+  return (svc, { builtin, interceptor }) => {
     let guards = 0
     return {
       heartbeat,
@@ -15,9 +15,13 @@ export function heartbeatExtension(heartbeat: HeartbeatControl): Extension {
       },
       guard(phase, guard, { name: given, failClosed: closed, busy, hasWork = busy }: GuardOptions = {}) {
         const name = given ?? guard.name ?? `${svc.name}${guards++ || ''}`
-        const failClosed = () => closed ?? (builtin && config.get('daemon.guards_fail_closed') === true)
+        const failClosed = () => closed ?? (builtin && svc.config.get('daemon.guards_fail_closed') === true)
         const registered = registeredGuard(phase, guard, {
-          ...{ name, owner: svc.name, interceptor, clock: svc.clock, failClosed },
+          name,
+          owner: svc.name,
+          interceptor,
+          clock: svc.clock,
+          failClosed,
           failed: ({ agent_id, cycle_num, phase }, thrown) => {
             const error = errorMessage(thrown)
             if (!(thrown instanceof PluginSuspendedError))

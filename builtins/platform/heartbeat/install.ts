@@ -12,13 +12,17 @@ export function installHeartbeat(kernel: Kernel, config: HeartbeatConfig): void 
   hooks.declare<Cycle, void>('cleanup_vetoed', { kind: 'series' })
   points.open(Guards, WakeSources)
   const heartbeat = new Heartbeat({
-    ...{ hooks, points, ports, log, config },
+    hooks,
+    points,
+    ports,
+    log,
+    config,
     scheduler: () => services.use(SchedulerToken),
     recording: () => (services.has(ActiveRecording) ? services.use(ActiveRecording) : undefined),
     onBeat: () => applyChanges(kernel),
   })
   Object.assign(kernel, { heartbeat })
-  kernel.extend(heartbeatExtension(heartbeat))
+  kernel.extensions.push(heartbeatExtension(heartbeat, hooks))
   kernel.scope.hold('heartbeat', () => heartbeat.stop())
   if (!kernel.roles.has('daemon') && (kernel.roles.has('server') || kernel.roles.has('mcp')))
     kernel.scope.hold('timer of changes', pollChanges(kernel, config))

@@ -55,8 +55,18 @@ const ENDINGS = INDEX_FILES.map(extname)
 
 /** Fields of a plugin's definition. */
 const FIELDS = Object.keys({
-  ...{ name: 1, description: 1, version: 1, requires: 1, needs: 1, replaces: 1, fixed: 1 },
-  ...{ config: 1, section: 1, state: 1, setup: 1, base: 1 },
+  name: 1,
+  description: 1,
+  version: 1,
+  requires: 1,
+  needs: 1,
+  replaces: 1,
+  fixed: 1,
+  config: 1,
+  section: 1,
+  state: 1,
+  setup: 1,
+  base: 1,
 } satisfies Record<keyof PluginDefinition, 1>)
 
 /** The current contents of a plugin on disk. */
@@ -304,7 +314,7 @@ function exists(files: Ports['files'], path: string): Promise<boolean> {
 }
 
 function pluginFile(file: string, { fingerprint, written_ms }: Omit<Look, 'sources'>): PluginFile {
-  return { ...{ file, origin: file, stem: stemOf(file), fingerprint, revision: fingerprint }, written_ms }
+  return { file, origin: file, stem: stemOf(file), fingerprint, revision: fingerprint, written_ms }
 }
 
 /**

@@ -68,7 +68,11 @@ export class PluginFiles implements PluginSource, PluginSupport {
     const watch: Supervisor['watch'] = (...code) => this.#supervisor?.watch(...code)
     this.#loader = new Loader({ ports, project, log, modules, blockedReason, watch, allowlist })
     this.#watch = new PluginWatch({
-      ...{ files: ports.files, clock: ports.clock, folders: project.plugins, log, dev },
+      files: ports.files,
+      clock: ports.clock,
+      folders: project.plugins,
+      log,
+      dev,
       findChanged: () => kernel.host.listChanged(),
       heartbeat: () => Number(config.get('daemon.heartbeat')),
     })
@@ -136,17 +140,24 @@ export class PluginFiles implements PluginSource, PluginSupport {
     let since = 0
     const breaker = new CircuitBreaker({
       max_failures: this.#settings.max_failures,
-      ...{ clock, locate: where },
+      clock,
+      locate: where,
       onFailure: (what, error, suspends) =>
         this.#recordFailure(name, interceptor, { problem: `${what}: ${errorMessage(error)}`, suspends, since }),
     })
     const calls = new Calls({
-      ...{ plugin: name, breaker, clock },
+      plugin: name,
+      breaker,
+      clock,
       heir: () => this.#taking.get(name)?.calls,
       watch: what => this.#supervisor?.watch(name, origin, what),
     })
     const interceptor = new PluginInterceptor({
-      ...{ plugin: name, calls, breaker, locate: where, log: this.#kernel.log.child({ plugin: name }) },
+      plugin: name,
+      calls,
+      breaker,
+      locate: where,
+      log: this.#kernel.log.child({ plugin: name }),
       outputOf: operation => this.#kernel.points.find(Operations, operation)?.output,
       onOpen: () => {
         since = clock.monotonic()

@@ -28,7 +28,14 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
     async pack(agent_id) {
       const all = (await schedules.list(agent_id, false)).slice(0, MAX_ENTRIES)
       const packed = all.map(({ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance }) => ({
-        ...{ objective, every_n_cycles, every, cron, time_zone, priority, missed, acceptance },
+        objective,
+        every_n_cycles,
+        every,
+        cron,
+        time_zone,
+        priority,
+        missed,
+        acceptance,
       }))
       return packed.length > 0 ? packed : undefined
     },
@@ -36,8 +43,11 @@ export function schedulesBundle(schedules: ScheduleBook): BundlePart {
       const effects: Effect[] = []
       for (const { objective, priority, acceptance, ...each } of packed) {
         const timing = {
-          ...{ every_n_cycles: each.every_n_cycles ?? undefined, every: each.every ?? undefined },
-          ...{ cron: each.cron ?? undefined, time_zone: each.time_zone ?? undefined, missed: each.missed ?? undefined },
+          every_n_cycles: each.every_n_cycles ?? undefined,
+          every: each.every ?? undefined,
+          cron: each.cron ?? undefined,
+          time_zone: each.time_zone ?? undefined,
+          missed: each.missed ?? undefined,
         }
         const made = await schedules.make({
           agent_id,

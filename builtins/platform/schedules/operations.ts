@@ -138,8 +138,10 @@ export const schedulesAdd = operation({
     short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
     lists: {
       acceptance: {
-        ...{ 'accept-command': 'command', 'accept-file': 'file' },
-        ...{ 'accept-rubric': 'rubric', 'accept-operator': 'operator' },
+        'accept-command': 'command',
+        'accept-file': 'file',
+        'accept-rubric': 'rubric',
+        'accept-operator': 'operator',
       },
     },
     example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',

@@ -123,7 +123,11 @@ async function outcome(
     objective === undefined
       ? undefined
       : svc.use(Goals).add({
-          ...{ agent_id, objective, priority, origin: 'schedule', parent_goal_id: null },
+          agent_id,
+          objective,
+          priority,
+          origin: 'schedule',
+          parent_goal_id: null,
           acceptance: readAcceptance(row.acceptance),
         })
   const goal_id = goal?.goal_id ?? null

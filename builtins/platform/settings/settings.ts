@@ -28,7 +28,12 @@ export async function keysOf(config: Configuration): Promise<ConfigKey[]> {
   await config.refresh()
   const effective = config.tree('effective')
   return config.keys().map(({ path, owner, schema, source, env = null, secret = false, reload, ...info }) => ({
-    ...{ key: path, section: owner, source, env, secret, reload },
+    key: path,
+    section: owner,
+    source,
+    env,
+    secret,
+    reload,
     schema: schema as Record<string, unknown>,
     value: getIn(effective, path.split('.')) ?? null,
     default: info.default ?? null,

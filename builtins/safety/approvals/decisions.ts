@@ -86,7 +86,14 @@ function lastingRule(
 ) {
   const rule_id = svc.ports.ids.make('rule', 8)
   return insertRule({
-    ...{ rule_id, agent_id: null, tool_name, arguments: args, until: null, uses: null, reason, created_by },
+    rule_id,
+    agent_id: null,
+    tool_name,
+    arguments: args,
+    until: null,
+    uses: null,
+    reason,
+    created_by,
   })
 }
 

@@ -131,7 +131,10 @@ export class Gate {
 
   #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, asked: Canonical, wanted: Canonical): Request {
     return {
-      ...{ agent_id, session_id, goal_id, task_id },
+      agent_id,
+      session_id,
+      goal_id,
+      task_id,
       approval_id: this.#svc.ports.ids.make('ap', 12),
       tool_name: tool.name,
       danger: tool.danger ?? null,

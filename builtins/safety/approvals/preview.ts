@@ -17,8 +17,13 @@ export async function previewOf(svc: PluginHandle, row: ApprovalRow): Promise<st
   try {
     const args = tool.parameters.parse(JSON.parse(row.arguments))
     const call: ToolCall = {
-      ...{ call_id: row.approval_id, agent_id, goal_id, cycle_num: 0, idempotency_key: row.approval_id },
-      ...{ signal: end.signal, ...agentReach(svc.project, await svc.use(Agents).find(agent_id)) },
+      call_id: row.approval_id,
+      agent_id,
+      goal_id,
+      cycle_num: 0,
+      idempotency_key: row.approval_id,
+      signal: end.signal,
+      ...agentReach(svc.project, await svc.use(Agents).find(agent_id)),
       effect() {
         throw new Error('a preview cannot add effects')
       },

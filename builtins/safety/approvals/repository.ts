@@ -211,9 +211,22 @@ function insert(
             original_arguments, args_hash, status, reason, created_at, resolved_at, resolved_by)
           SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? ${unless}`,
     params: [
-      ...[request.approval_id, request.agent_id, request.session_id, request.goal_id, request.task_id],
-      ...[request.tool_name, request.danger, request.arguments, request.original_arguments, request.args_hash],
-      ...[status, reason, now, resolved_at, resolved_by, ...params],
+      request.approval_id,
+      request.agent_id,
+      request.session_id,
+      request.goal_id,
+      request.task_id,
+      request.tool_name,
+      request.danger,
+      request.arguments,
+      request.original_arguments,
+      request.args_hash,
+      status,
+      reason,
+      now,
+      resolved_at,
+      resolved_by,
+      ...params,
     ],
   }
 }

@@ -75,7 +75,9 @@ export async function checkTotals(svc: PluginHandle, limits: readonly TotalLimit
     // Reserved amounts may still be released, so the limit counts as exhausted only without them.
     if (spent + needed > limit) await report(svc, { agent_id, key: 'max_total_cost_usd', limit, spent })
     throw new AgentBudgetExhaustedError({
-      ...{ agent_id, spent: dollars(spent), limit: dollars(limit) },
+      agent_id,
+      spent: dollars(spent),
+      limit: dollars(limit),
       total: {
         held: held > 0 ? dollars(held) : undefined,
         next: spent < limit ? dollars(needed) : undefined,
@@ -138,7 +140,8 @@ export async function agentBudget(svc: PluginHandle, agent: AgentRow): Promise<A
     total: {
       agent_id: total.agent_id,
       limit_usd: total.limit === null ? null : usdOf(total.limit),
-      ...{ spent_usd: usdOf(total.spent), reserved_usd: usdOf(total.held) },
+      spent_usd: usdOf(total.spent),
+      reserved_usd: usdOf(total.held),
     },
   }
 }

@@ -69,10 +69,13 @@ const usd = z.number()
 const tokens = z.number().int()
 export const BudgetTight = z
   .object({
-    ...{ spent_usd: usd, spent_tokens: tokens },
+    spent_usd: usd,
+    spent_tokens: tokens,
     reserved_usd: usd.describe('Amount reserved for running model calls, in USD'),
-    ...{ reserved_tokens: tokens, reserved_calls: z.number().int() },
-    ...{ limit_usd: usd.nullable(), limit_tokens: tokens.nullable() },
+    reserved_tokens: tokens,
+    reserved_calls: z.number().int(),
+    limit_usd: usd.nullable(),
+    limit_tokens: tokens.nullable(),
     needed_usd: usd.describe('Maximum cost of the refused call'),
     needed_tokens: tokens,
   })

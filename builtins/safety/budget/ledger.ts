@@ -233,11 +233,15 @@ export class Ledger implements Budget, CallLimit {
     if (tightOf(row)) return
     const limits = this.#limits
     const data = {
-      ...{ spent_usd: usdOf(row.spent_micros), spent_tokens: row.spent_tokens },
-      ...{ reserved_usd: usdOf(row.reserved_micros), reserved_tokens: row.reserved_tokens, reserved_calls },
+      spent_usd: usdOf(row.spent_micros),
+      spent_tokens: row.spent_tokens,
+      reserved_usd: usdOf(row.reserved_micros),
+      reserved_tokens: row.reserved_tokens,
+      reserved_calls,
       limit_usd: limits.micros > 0 ? usdOf(limits.micros) : null,
       limit_tokens: limits.tokens > 0 ? limits.tokens : null,
-      ...{ needed_usd: usdOf(needed.micros), needed_tokens: needed.tokens },
+      needed_usd: usdOf(needed.micros),
+      needed_tokens: needed.tokens,
     }
     await this.#store.apply([noteTight(needed), appendEvent({ type: 'budget_tight', agent_id: null, data })])
   }
@@ -326,9 +330,19 @@ export class Ledger implements Budget, CallLimit {
     const { agent_id, root_agent_id = null, goal_id, kind } = purpose
     const held = await this.#store.apply([
       holdSpend({
-        ...{ call_id, owner: this.#owner, by_daemon: this.#svc.heartbeat.live },
-        ...{ agent_id, root_agent_id, goal_id, kind, model, priced },
-        ...{ amount, limits: this.#limits, bound, agents },
+        call_id,
+        owner: this.#owner,
+        by_daemon: this.#svc.heartbeat.live,
+        agent_id,
+        root_agent_id,
+        goal_id,
+        kind,
+        model,
+        priced,
+        amount,
+        limits: this.#limits,
+        bound,
+        agents,
         expires_at: Math.ceil(this.#svc.clock.ms() + longest_ms + GRACE_MS),
       }),
     ])

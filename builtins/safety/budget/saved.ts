@@ -91,8 +91,17 @@ export class SavedBudget {
 
 function importSpend({ spent_usd, spent_tokens }: z.output<typeof Saved>) {
   return bookSpend({
-    ...{ call_id: 'budget.json', agent_id: null, goal_id: null, kind: 'carried', model: 'budget.json' },
-    ...{ cost_micros: microsOf(spent_usd), input_tokens: spent_tokens, output_tokens: 0 },
-    ...{ priced: 'catalogue', estimated: false, attempts: 0, duration_ms: 0 },
+    call_id: 'budget.json',
+    agent_id: null,
+    goal_id: null,
+    kind: 'carried',
+    model: 'budget.json',
+    cost_micros: microsOf(spent_usd),
+    input_tokens: spent_tokens,
+    output_tokens: 0,
+    priced: 'catalogue',
+    estimated: false,
+    attempts: 0,
+    duration_ms: 0,
   })
 }

@@ -56,7 +56,10 @@ export const budgetSpending = operation({
     }
     const rows = await spendBy(svc.use(Store), by, length, from, top)
     return rows.map(({ at, key, micros, tokens, calls }) => ({
-      ...{ at: isoTime(at), by: key, tokens, calls },
+      at: isoTime(at),
+      by: key,
+      tokens,
+      calls,
       cost_usd: usdOf(micros),
     }))
   },

@@ -54,7 +54,9 @@ async function unknownPriceReason(
 ): Promise<string | undefined> {
   if (!svc.has(Approvals)) return 'and approvals are not available, so its calls are refused'
   const answer = await svc.use(Approvals).permit({
-    ...{ agent_id, name: MODEL_CALL, arguments: { model } },
+    agent_id,
+    name: MODEL_CALL,
+    arguments: { model },
     danger: 'its price is unknown: its cost does not count against the dollar limit',
   })
   switch (answer.state) {

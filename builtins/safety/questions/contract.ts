@@ -80,8 +80,10 @@ export interface TaskAnswer {
 export const Questions = token<Questions>('questions')
 
 const asked = {
-  ...{ agent_id: z.string(), question_id: z.string() },
-  ...{ goal_id: z.string().nullable(), task_id: z.string().nullable() },
+  agent_id: z.string(),
+  question_id: z.string(),
+  goal_id: z.string().nullable(),
+  task_id: z.string().nullable(),
 }
 export const QuestionAsked = z
   .object({ ...asked, question: z.string() })

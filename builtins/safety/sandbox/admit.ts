@@ -5,17 +5,51 @@ import { isClosed, isInside } from './reach.ts'
 
 /** System folders, which are never given to agents. */
 const SYSTEM = [
-  ...['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'],
-  ...['/Library', '/System', '/private/etc'],
+  '/bin',
+  '/boot',
+  '/dev',
+  '/etc',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/proc',
+  '/run',
+  '/sbin',
+  '/sys',
+  '/usr',
+  '/Library',
+  '/System',
+  '/private/etc',
 ]
 /** Shared folders, which contain the folders of several users or programs. */
 const SHARED = [
-  ...['/', '/home', '/media', '/mnt', '/opt', '/srv', '/tmp', '/var', '/var/lib', '/var/log'],
-  ...['/Users', '/Volumes', '/private', '/private/tmp', '/private/var'],
+  '/',
+  '/home',
+  '/media',
+  '/mnt',
+  '/opt',
+  '/srv',
+  '/tmp',
+  '/var',
+  '/var/lib',
+  '/var/log',
+  '/Users',
+  '/Volumes',
+  '/private',
+  '/private/tmp',
+  '/private/var',
 ]
 /** Folders of a home directory that hold keys. */
 const KEYS = [
-  ...['.aws', '.azure', '.config', '.docker', '.gnupg', '.kube', '.mozilla', '.password-store', '.ssh'],
+  '.aws',
+  '.azure',
+  '.config',
+  '.docker',
+  '.gnupg',
+  '.kube',
+  '.mozilla',
+  '.password-store',
+  '.ssh',
   'Library',
 ]
 

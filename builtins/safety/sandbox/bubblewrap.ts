@@ -8,8 +8,20 @@ const SYSTEM = ['/usr', '/opt', '/nix/store', '/gnu/store', '/run/current-system
 const ROOTS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
 /** Files of `/etc` that programs need, listed singly because the folder also holds keys. */
 const SETTINGS = [
-  ...['alternatives', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'localtime', 'timezone', 'passwd', 'group'],
-  ...['nsswitch.conf', 'mime.types', 'ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs'],
+  'alternatives',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'localtime',
+  'timezone',
+  'passwd',
+  'group',
+  'nsswitch.conf',
+  'mime.types',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'ca-certificates',
+  'pki/tls/certs',
 ].map(name => `/etc/${name}`)
 const NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf', 'services', 'protocols'].map(name => `/etc/${name}`)
 
@@ -44,9 +56,20 @@ export async function sandboxArguments(
   const own = shallowFirst.filter(area => area.own || area.purpose === 'worktree')
   const given = shallowFirst.filter(area => !own.includes(area))
   return [
-    ...['--unshare-user', '--unshare-all', ...(network ? ['--share-net'] : [])],
-    ...['--die-with-parent', '--cap-drop', 'ALL', '--hostname', 'sandbox'],
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
+    '--unshare-user',
+    '--unshare-all',
+    ...(network ? ['--share-net'] : []),
+    '--die-with-parent',
+    '--cap-drop',
+    'ALL',
+    '--hostname',
+    'sandbox',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/tmp',
     ...roots.flat(),
     ...readable.flatMap(path => ['--ro-bind-try', path, path]),
     ...write.flatMap(path => ['--bind-try', path, path]),
@@ -58,8 +81,11 @@ export async function sandboxArguments(
     ...own.flatMap(({ path }) => ['--bind', path, path]),
     ...(await Promise.all(own.filter(area => !area.own).map(area => repository(files, area)))).flat(),
     // Prevents the program from creating files at paths outside the mounted folders.
-    ...['--remount-ro', '/'],
-    ...['--chdir', cwd, '--'],
+    '--remount-ro',
+    '/',
+    '--chdir',
+    cwd,
+    '--',
   ]
 }
 

@@ -177,8 +177,13 @@ export class Processes implements Sandbox {
     const sandbox = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
-        ...{ argv: [path, ...sandbox, 'true'], cwd, env: cleanEnv({}, cwd, cwd, false, []) },
-        ...{ input: '', time_limit_ms: PROBE_LIMIT_MS, signal: undefined, started: undefined },
+        argv: [path, ...sandbox, 'true'],
+        cwd,
+        env: cleanEnv({}, cwd, cwd, false, []),
+        input: '',
+        time_limit_ms: PROBE_LIMIT_MS,
+        signal: undefined,
+        started: undefined,
       })
       if (code === 0) return { path }
       return { reason: `bubblewrap does not work here: ${textOf(stderr).trim() || `it ended with code ${code}`}` }

@@ -84,7 +84,10 @@ export const messagesGraph = operation({
     const known = new Map((await namesOf(store, [...ids])).map(row => [row.agent_id, row]))
     const messages = rows.reduce((sum, { n }) => sum + n, 0)
     return {
-      ...{ since: isoTime(from), messages, complete: messages < COUNTED, left_out: talkers.length - shown.length },
+      since: isoTime(from),
+      messages,
+      complete: messages < COUNTED,
+      left_out: talkers.length - shown.length,
       agents: shown.map(({ agent_id, ...counts }) => ({
         agent_id,
         name: known.get(agent_id)?.name ?? agent_id,

@@ -95,8 +95,12 @@ export class MailService implements Mail {
     if (!answer || !recipient) return { message, effects: this.#sendEffect(message, draft) }
     const reply = await this.#message(
       {
-        ...{ type: answer.type, from_agent: recipient.agent_id, to: message.from_agent, body: answer.body },
-        ...{ reply_to: message.message_id, message_id: `${message.message_id}-${answer.type}` },
+        type: answer.type,
+        from_agent: recipient.agent_id,
+        to: message.from_agent,
+        body: answer.body,
+        reply_to: message.message_id,
+        message_id: `${message.message_id}-${answer.type}`,
       },
       message.from_agent,
       message.thread_id,
@@ -126,7 +130,11 @@ export class MailService implements Mail {
     const usual = answered ? 'response' : REPLIES[message.type][0]
     if (!usual) throw new NoReplyExpectedError({ ...of, problem: 'expects no answer' })
     const posted = await this.post({
-      ...{ type: type ?? usual, from_agent, to: message.from_agent, body, reply_to: message_id },
+      type: type ?? usual,
+      from_agent,
+      to: message.from_agent,
+      body,
+      reply_to: message_id,
       ...(message.subject ? { subject: `Re: ${message.subject.replace(/^(Re: )+/, '')}` } : {}),
       ...(files ? { files } : {}),
     })
@@ -201,7 +209,11 @@ export class MailService implements Mail {
     const metadata = parse(Metadata, draft.metadata ?? {}, "The message's metadata")
     const subject = (await this.#sanitizeOutgoing(draft.subject ?? '', from_agent)).replace(/\s+/g, ' ')
     return {
-      ...{ message_id, type, from_agent, to_agent, reply_to },
+      message_id,
+      type,
+      from_agent,
+      to_agent,
+      reply_to,
       subject: subject.length > LONGEST_SUBJECT ? `${subject.slice(0, LONGEST_SUBJECT - 1)}…` : subject,
       body: await this.#body(draft),
       thread_id: thread_id ?? message_id,

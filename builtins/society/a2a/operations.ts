@@ -110,12 +110,12 @@ export const messagesSend = operation({
   http: { method: 'POST', path: '/agents/{id}/messages', status: 201, idempotent: true },
   cli: { usage: 'send <id> <body...>', short: { type: 't', subject: 's' } },
   mcp: true,
-  errors: [
-    ...[...refErrors, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError],
-  ],
+  errors: [...refErrors, AgentDeadError, MessageSizeError, InboxFullError, MessageNotFoundError, ThreadTooLongError],
   async run({ id: to, reply_to, ...draft }, { svc, effects: callEffects = [] }) {
     const { message, answer, effects } = await mail(svc).post({
-      ...{ ...draft, to, from_agent: OPERATOR },
+      ...draft,
+      to,
+      from_agent: OPERATOR,
       ...(reply_to === undefined ? {} : { reply_to }),
     })
     await svc.use(Store).apply([...effects, ...callEffects])

@@ -44,7 +44,9 @@ export function mailMessages(svc: PluginHandle): MessageSource {
  */
 export function unansweredSection(svc: PluginHandle): PromptSection {
   return {
-    ...{ name: 'unanswered_messages', stage: 70, prompts: ['goal_generation', 'goal_opening'] },
+    name: 'unanswered_messages',
+    stage: 70,
+    prompts: ['goal_generation', 'goal_opening'],
     async text({ agent_id }, _profile, { nudges = [] }, goal) {
       if (goal) return goal.origin === 'generated' ? openingReminder(svc, agent_id) : undefined
       const { unanswered, awaited } = await openMessages(svc.use(Store), agent_id, REMINDED)
@@ -84,7 +86,9 @@ async function awaitedText(svc: PluginHandle, messages: readonly MessageRow[]): 
 export function askedSection(svc: PluginHandle): PromptSection {
   return {
     // Last, right before the nudges of the prompt for a goal.
-    ...{ name: 'messages_to_operator', stage: 2_000, prompts: ['goal_generation', 'goal_opening'] },
+    name: 'messages_to_operator',
+    stage: 2_000,
+    prompts: ['goal_generation', 'goal_opening'],
     async text({ agent_id }, _profile, { nudges }, goal) {
       if (nudges?.length === 0) return undefined
       const asked = await questionsToOperator(svc.use(Store), agent_id, goal?.created_at ?? null, ASKED)

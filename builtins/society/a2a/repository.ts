@@ -161,7 +161,7 @@ export function listMessages(
   const { where, params } = condition(filter)
   return store.all<MessageRow>(
     `SELECT ${COLUMNS} FROM a2a_messages WHERE ${where} ORDER BY seq ${order === 'newest' ? 'DESC' : 'ASC'} LIMIT ? OFFSET ?`,
-    [...[...params, limit, offset]],
+    [...params, limit, offset],
   )
 }
 
@@ -261,7 +261,8 @@ export const insertMessage = defineEffect({ name: 'a2a.send', schema: NewMessage
 
 /** Like `insertMessage`, but the whole commit is refused when the message exists: only one process can send it. */
 export const insertOnce = defineEffect({
-  ...{ name: 'a2a.send_once', mustChange: true },
+  name: 'a2a.send_once',
+  mustChange: true,
   schema: NewMessage,
   statements: inserting,
 })
@@ -276,9 +277,23 @@ function inserting(message: z.output<typeof NewMessage>, now: number): Statement
             SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
             WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
       params: [
-        ...[message_id, type, from_agent, to, subject, body, reply_to, thread_id, priority, expects_reply],
-        ...[JSON.stringify(message.metadata), message.pattern_id, message.taken_from, now, message.read ? now : null],
-        ...[to, to],
+        message_id,
+        type,
+        from_agent,
+        to,
+        subject,
+        body,
+        reply_to,
+        thread_id,
+        priority,
+        expects_reply,
+        JSON.stringify(message.metadata),
+        message.pattern_id,
+        message.taken_from,
+        now,
+        message.read ? now : null,
+        to,
+        to,
       ],
     },
   ]

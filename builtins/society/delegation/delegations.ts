@@ -46,7 +46,10 @@ export class DelegationService implements Delegations {
   async give({ from_agent, to: named, objective, details, files, from_goal_id, waits }: NewDelegation) {
     const to = named === BEST_PEER ? await this.#bestPeer(objective, from_agent, from_goal_id) : named
     const posted = await this.#svc.use(Mail).post({
-      ...{ type: 'delegate', from_agent, to, body: [objective, details].filter(Boolean).join('\n\n') },
+      type: 'delegate',
+      from_agent,
+      to,
+      body: [objective, details].filter(Boolean).join('\n\n'),
       ...(files ? { files } : {}),
       metadata: { from_goal_id, waits },
     })
@@ -176,10 +179,14 @@ export class DelegationService implements Delegations {
     if (waits && !gone && agent_id !== null) return [...ended, wakeAgents({ agents: [agent_id], reason: 'delegation' })]
     try {
       const { effects } = await this.#svc.use(Mail).post({
-        ...{ type: 'response', from_agent: to_agent, to: from_agent },
+        type: 'response',
+        from_agent: to_agent,
+        to: from_agent,
         // The request was deleted together with the recipient.
         ...(gone ? {} : { reply_to: message_id }),
-        ...{ subject: `${delegation_id} ${status}`, body: result || status, metadata: { delegation_id } },
+        subject: `${delegation_id} ${status}`,
+        body: result || status,
+        metadata: { delegation_id },
         message_id: `${message_id}-response`,
       })
       return [...ended, ...effects]

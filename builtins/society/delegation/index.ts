@@ -27,7 +27,9 @@ export default definePlugin({
     const service = new DelegationService(svc, config)
     svc.provide(Delegations, service)
     svc.add(PromptSections, {
-      ...{ name: 'delegation', stage: 0, prompts: ['goal_opening'] },
+      name: 'delegation',
+      stage: 0,
+      prompts: ['goal_opening'],
       text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
     })
     svc.add(OpenWorkSources, { name: 'delegation', condition: HAS_OPEN, open: goal_id => service.open(goal_id) })

@@ -28,7 +28,10 @@ export function delegationPolicy(svc: PluginHandle, config: DelegationConfig): A
       if (reason) return { type: 'reject', body: reason }
       const { objective } = taskOf(message.body)
       const { goal_id, effects } = svc.use(Goals).add({
-        ...{ agent_id: recipient.agent_id, objective, priority: PRIORITY, origin: 'delegated' },
+        agent_id: recipient.agent_id,
+        objective,
+        priority: PRIORITY,
+        origin: 'delegated',
         parent_goal_id: waits ? from_goal_id : null,
       })
       const from_agent = await agentOr(svc, message.from_agent)

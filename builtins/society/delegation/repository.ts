@@ -65,7 +65,8 @@ export async function countDelegations(store: Store, agent_id: string): Promise<
 /** Returns the delegations of all agents, newest first. */
 export function allDelegations(store: Store, limit: number, offset: number): Promise<DelegationRow[]> {
   return store.all(`SELECT ${COLUMNS} FROM delegations ORDER BY created_at DESC, delegation_id LIMIT ? OFFSET ?`, [
-    ...[limit, offset],
+    limit,
+    offset,
   ])
 }
 
@@ -148,8 +149,15 @@ export const insertDelegation = defineEffect({
       sql: `INSERT INTO delegations (delegation_id, message_id, from_agent, to_agent, from_goal_id, goal_id, objective, waits,
               created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
-        ...[row.delegation_id, row.message_id, row.from_agent, row.to_agent, row.from_goal_id, row.goal_id],
-        ...[row.objective, row.waits, now],
+        row.delegation_id,
+        row.message_id,
+        row.from_agent,
+        row.to_agent,
+        row.from_goal_id,
+        row.goal_id,
+        row.objective,
+        row.waits,
+        now,
       ],
     },
   ],

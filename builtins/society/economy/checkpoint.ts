@@ -56,7 +56,9 @@ export function worldCheckpoint(svc: PluginHandle): CheckpointPart<EconomyPart> 
 export function worldBundle(svc: PluginHandle): BundlePart<EconomyPart> {
   const { name, schema, capture } = worldCheckpoint(svc)
   return {
-    ...{ name, schema, pack: capture },
+    name,
+    schema,
+    pack: capture,
     async unpack(agent_id, value) {
       const beat = await beatOf(svc.use(Store))
       const newcomer = { balance: 0, job: null }

@@ -199,8 +199,14 @@ export const restoreCitizen = defineEffect({
       sql: `UPDATE world_citizens SET happiness = ?, health = ?, reputation = ?, energy = ?, cycles_alive = ?, sheltered = ?,
               insolvencies = ? WHERE agent_id = ?`,
       params: [
-        ...[stats.happiness, stats.health, stats.reputation, stats.energy, stats.cycles_alive],
-        ...[stats.sheltered, stats.insolvencies, agent_id],
+        stats.happiness,
+        stats.health,
+        stats.reputation,
+        stats.energy,
+        stats.cycles_alive,
+        stats.sheltered,
+        stats.insolvencies,
+        agent_id,
       ],
     },
     { sql: 'DELETE FROM world_skills WHERE agent_id = ?', params: [agent_id] },
@@ -222,6 +228,16 @@ export function worldStruck(data: z.infer<typeof WorldChanged>): Effect[] {
 }
 
 export const CITIZEN_EFFECTS = [
-  ...[insertCitizen, passBeat, liveBeat, changeStats, workOnce, playOnce, hire, changeJob, leaveJob, learnSkill],
-  ...[reachMilestone, restoreCitizen],
+  insertCitizen,
+  passBeat,
+  liveBeat,
+  changeStats,
+  workOnce,
+  playOnce,
+  hire,
+  changeJob,
+  leaveJob,
+  learnSkill,
+  reachMilestone,
+  restoreCitizen,
 ]

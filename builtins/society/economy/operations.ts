@@ -149,7 +149,15 @@ function shownMoment(row: LifeRow, text?: string): LifeMoment {
   const { life_event_id, beat, event, category, origin, status, choice, chosen_by } = row
   const summary = row.summary ?? text ?? null
   return {
-    ...{ life_event_id, beat, event, category, origin, status, choice, chosen_by, summary },
+    life_event_id,
+    beat,
+    event,
+    category,
+    origin,
+    status,
+    choice,
+    chosen_by,
+    summary,
     luck: row.luck === null ? null : row.luck / 1000,
     effects: row.effects === null ? null : (JSON.parse(row.effects) as Record<string, number>),
     at: isoTime(row.at),

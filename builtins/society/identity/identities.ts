@@ -47,7 +47,9 @@ export class Identities implements Identity {
     const { kept } = read
     const held = kept.opinions.map(({ domain }) => domain).reverse()
     return {
-      ...{ agent_id, display_name: displayName(agent_id), traits },
+      agent_id,
+      display_name: displayName(agent_id),
+      traits,
       domains: [...new Set([wordsWithin(role, LONGEST_DOMAIN), ...held])].filter(Boolean).slice(0, DOMAINS),
       ...toIdentityRecord(kept),
       created_at: isoTime(created_at),
@@ -70,11 +72,21 @@ export class Identities implements Identity {
       this.#svc.list(LifeSummaries).map(async module => [module.name, await module.summarize(agent)] as const),
     )
     return {
-      ...{ agent_id, display_name, name, role, status, traits, domains },
+      agent_id,
+      display_name,
+      name,
+      role,
+      status,
+      traits,
+      domains,
       born_at: isoTime(created_at),
       died_at: died_at === null ? null : isoTime(died_at),
-      ...{ cycles_lived: cycle_num, ...goals },
-      ...{ worldview, chapters: chapters.length, opinions: opinions.length, open_questions: open_questions.length },
+      cycles_lived: cycle_num,
+      ...goals,
+      worldview,
+      chapters: chapters.length,
+      opinions: opinions.length,
+      open_questions: open_questions.length,
       ...Object.fromEntries(modules.filter(([, fields]) => fields !== undefined)),
     }
   }
@@ -112,7 +124,10 @@ export class Identities implements Identity {
         chapters: [...chapters, ...sealed.map((chapter, at) => ({ n: next + at, ...chapter }))].slice(-CHAPTERS),
         ...rest,
       },
-      ...{ from: before.seq, story: { ...story, seq: since.at(-1)?.seq ?? before.seq }, sealed, newest },
+      from: before.seq,
+      story: { ...story, seq: since.at(-1)?.seq ?? before.seq },
+      sealed,
+      newest,
     }
   }
 

@@ -36,8 +36,13 @@ export interface Happening {
 }
 
 export const EMPTY_STORY: Story = {
-  ...{ seq: 0, narrative: '', entries: 0, since: null, until: null },
-  ...{ first_line: '', last_line: '' },
+  seq: 0,
+  narrative: '',
+  entries: 0,
+  since: null,
+  until: null,
+  first_line: '',
+  last_line: '',
 }
 
 /** Narrates events as dated lines; lines that no longer fit are sealed into chapters. */
@@ -73,7 +78,9 @@ function chapterOf({ entries, since, until, first_line, last_line }: Story): Sea
   const what = entries === 1 ? first_line : `${first_line} → ${last_line}`
   return {
     summary: `${span}, ${entries} ${entries === 1 ? 'entry' : 'entries'}: ${what}`,
-    ...{ entry_count: entries, started_at: since ?? 0, ended_at: until ?? 0 },
+    entry_count: entries,
+    started_at: since ?? 0,
+    ended_at: until ?? 0,
   }
 }
 

@@ -178,8 +178,16 @@ export const tellStory = defineEffect({
               since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
             WHERE identities.seq = ?`,
       params: [
-        ...[id, story.seq, story.narrative, story.entries, story.since, story.until, story.first_line, story.last_line],
-        ...[id, from],
+        id,
+        story.seq,
+        story.narrative,
+        story.entries,
+        story.since,
+        story.until,
+        story.first_line,
+        story.last_line,
+        id,
+        from,
       ],
     },
   ],
@@ -285,7 +293,14 @@ export const restoreIdentity = defineEffect({
         sql: `INSERT INTO identities (agent_id, ${STORY}, worldview)
               VALUES (?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?, ?, ?, ?, ?, ?)`,
         params: [
-          ...[id, id, story.narrative, story.entries, story.since, story.until, story.first_line, story.last_line],
+          id,
+          id,
+          story.narrative,
+          story.entries,
+          story.since,
+          story.until,
+          story.first_line,
+          story.last_line,
           worldview,
         ],
       },
@@ -317,7 +332,11 @@ export function toIdentityRecord(
   return {
     narrative: kept.story.narrative,
     chapters: kept.chapters.map(({ n, summary, entry_count, started_at, ended_at }) => ({
-      ...{ index: n, summary, entry_count, started: isoTime(started_at), ended: isoTime(ended_at) },
+      index: n,
+      summary,
+      entry_count,
+      started: isoTime(started_at),
+      ended: isoTime(ended_at),
     })),
     worldview: kept.worldview,
     opinions: kept.opinions.map(({ formed_at, ...rest }) => ({ ...rest, formed_at: isoTime(formed_at) })),

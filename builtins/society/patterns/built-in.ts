@@ -30,7 +30,10 @@ const review: CollaborationPattern = {
     const sent: Step[] = []
     for (let round = 1; round <= rounds; round++) {
       sent.push({
-        ...{ step: `review-${round}`, type: 'review', from: initiator, to: reviewer },
+        step: `review-${round}`,
+        type: 'review',
+        from: initiator,
+        to: reviewer,
         subject: `Review, round ${round} of ${rounds}`,
         body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${round === 1 ? quote(work) : `${about}The version after your last review:\n${quote(work, QUOTED - about.length)}`}`,
       })
@@ -41,7 +44,10 @@ const review: CollaborationPattern = {
       if (isApproved || round === rounds)
         return { end: 'completed', result: { approved: isApproved, rounds: round, work, feedback: feedback.body } }
       sent.push({
-        ...{ step: `revise-${round}`, type: 'request', from: reviewer, to: initiator },
+        step: `revise-${round}`,
+        type: 'request',
+        from: reviewer,
+        to: initiator,
         subject: `Changes, round ${round} of ${rounds}`,
         body: `Please revise your work and answer with the whole new version.\n\nYour work:\n${quote(work, QUOTED_TWICE)}\n\nThe review:\n${quote(feedback.body, QUOTED_TWICE)}`,
       })
@@ -67,7 +73,10 @@ const mentor: CollaborationPattern = {
     let question = task
     for (let round = 1; round <= rounds; round++) {
       sent.push({
-        ...{ step: `question-${round}`, type: 'query', from: initiator, to: guide },
+        step: `question-${round}`,
+        type: 'query',
+        from: initiator,
+        to: guide,
         subject: `Guidance, round ${round} of ${rounds}`,
         body: quote(question),
       })
@@ -77,7 +86,10 @@ const mentor: CollaborationPattern = {
       guidance.push(answer.body)
       if (round === rounds) break
       sent.push({
-        ...{ step: `follow-${round}`, type: 'query', from: guide, to: initiator },
+        step: `follow-${round}`,
+        type: 'query',
+        from: guide,
+        to: initiator,
         subject: `Is this clear? Round ${round} of ${rounds}`,
         body: `If this is clear, answer with CLEAR; else with your next question.\n\n${quote(answer.body)}`,
       })
@@ -106,7 +118,10 @@ const debate: CollaborationPattern = {
         const other = sides[1 - n]!
         const last = said.at(-1)
         sent.push({
-          ...{ step: `argue-${round}-${n}`, type: 'request', from: side === initiator ? other : initiator, to: side },
+          step: `argue-${round}-${n}`,
+          type: 'request',
+          from: side === initiator ? other : initiator,
+          to: side,
           subject: `Debate, round ${round} of ${rounds}`,
           body: `Argue ${n === 0 ? 'for' : 'against'} this in a few sentences: ${quote(task, QUOTED_TWICE)}${last ? `\n\nThe other side said:\n${quote(last.argument, QUOTED_TWICE)}` : ''}`,
         })
@@ -135,7 +150,10 @@ const chain: CollaborationPattern = {
       const place = `Part ${n + 1} of ${participants.length}`
       const result = quote(before?.result ?? '')
       sent.push({
-        ...{ step: `link-${n + 1}`, type: 'delegate', from: initiator, to: agent },
+        step: `link-${n + 1}`,
+        type: 'delegate',
+        from: initiator,
+        to: agent,
         subject: place,
         body: before
           ? `${quote(task, QUOTED - result.length)}\n\nThis is part ${n + 1} of ${participants.length}. The result of the previous part, by ${before.agent}:\n\n${result}`
@@ -162,14 +180,12 @@ const swarm: CollaborationPattern = {
     if (!asked.every(({ step }) => answerTo(step)))
       return {
         send: asked.map(({ agent, step }) => ({
-          ...{
-            step,
-            type: 'request' as const,
-            from: initiator,
-            to: agent,
-            subject: 'One task for several',
-            body: quote(task),
-          },
+          step,
+          type: 'request' as const,
+          from: initiator,
+          to: agent,
+          subject: 'One task for several',
+          body: quote(task),
         })),
       }
     const instructions = asked.map(({ agent, step }) => {

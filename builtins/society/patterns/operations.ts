@@ -76,7 +76,10 @@ export const patternsList = operation({
   mcp: true,
   run: (_, { svc }) =>
     svc.list(CollaborationPatterns).map(({ name, summary, participants, rounds }) => ({
-      ...{ name, summary, ...participants, rounds: rounds.usual },
+      name,
+      summary,
+      ...participants,
+      rounds: rounds.usual,
     })),
 })
 
@@ -106,8 +109,12 @@ export const patternsStart = operation({
   cli: { usage: 'patterns start <name> <initiator> <participants> <task...>' },
   mcp: true,
   errors: [
-    ...[AgentNotFoundError, AmbiguousAgentError, AgentDeadError],
-    ...[PatternNotFoundError, PatternParticipantsError, TooManyPatternsError],
+    AgentNotFoundError,
+    AmbiguousAgentError,
+    AgentDeadError,
+    PatternNotFoundError,
+    PatternParticipantsError,
+    TooManyPatternsError,
   ],
   async run(start, { svc, effects: also = [] }) {
     const { pattern_id: id, effects } = await svc.use(OwnPatterns).begin(start)

@@ -14,7 +14,11 @@ export function stateOf(
   declined: ReadonlyMap<string, A2AMessage>,
 ): PatternState {
   return {
-    ...{ initiator, participants, task, rounds, messages },
+    initiator,
+    participants,
+    task,
+    rounds,
+    messages,
     answerTo(step) {
       const id = idOf(pattern_id, step)
       // An ACK is not the answer. Only the recipient of the step can answer it.
@@ -31,7 +35,18 @@ export function stateOf(
 export function rejection(pattern_id: string, { step, from, to, subject }: Step, body: string): A2AMessage {
   const reply_to = idOf(pattern_id, step)
   return {
-    ...{ message_id: `${reply_to}-reject`, type: 'reject', from_agent: to, to_agent: from, subject, body, reply_to },
-    ...{ thread_id: reply_to, priority: 4, expects_reply: false, read: true, metadata: {}, ts: isoTime(0) },
+    message_id: `${reply_to}-reject`,
+    type: 'reject',
+    from_agent: to,
+    to_agent: from,
+    subject,
+    body,
+    reply_to,
+    thread_id: reply_to,
+    priority: 4,
+    expects_reply: false,
+    read: true,
+    metadata: {},
+    ts: isoTime(0),
   }
 }

@@ -48,7 +48,10 @@ export const sufferingGet = operation({
     const history = await listMoments(store, agent_id, limit, offset)
     const [prominent, constrained, dominant, crisis] = thresholdsOf(svc.use(SufferingSettings))
     return {
-      ...{ agent_id, ...state, ...fields, enabled: svc.use(SufferingSettings).enabled },
+      agent_id,
+      ...state,
+      ...fields,
+      enabled: svc.use(SufferingSettings).enabled,
       thresholds: { prominent, constrained, dominant, crisis },
       moments: await countMoments(store, agent_id),
       history,

@@ -179,8 +179,18 @@ export const recordMoment = defineEffect({
             SELECT ?, ?, CASE WHEN EXISTS (SELECT 1 FROM suffering_history WHERE agent_id = ? AND at >= ?) THEN 0 ELSE 1 END, ?, ?, ?, ?, ?, ?, ?
             WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)`,
       params: [
-        ...[agent_id, now, agent_id, now - (now % HOUR_MS), load, persona.happiness, crisis, mood],
-        ...[JSON.stringify(severities), JSON.stringify(persona), JSON.stringify(base), agent_id],
+        agent_id,
+        now,
+        agent_id,
+        now - (now % HOUR_MS),
+        load,
+        persona.happiness,
+        crisis,
+        mood,
+        JSON.stringify(severities),
+        JSON.stringify(persona),
+        JSON.stringify(base),
+        agent_id,
       ],
     },
     {
@@ -213,7 +223,10 @@ export async function listMoments(
     [agent_id, limit, offset],
   )
   return rows.map(row => ({
-    ...{ at: isoTime(row.at), load: row.load, crisis: row.crisis === 1, mood: row.mood },
+    at: isoTime(row.at),
+    load: row.load,
+    crisis: row.crisis === 1,
+    mood: row.mood,
     severities: JSON.parse(row.severities) as Record<string, number>,
     persona: JSON.parse(row.persona) as PersonaFields,
     base: JSON.parse(row.base) as PersonaFields,

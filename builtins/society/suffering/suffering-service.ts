@@ -217,10 +217,16 @@ export class SufferingService implements Suffering {
   async #stateOf(agent_id: string, inner: PersistedState, persona: PersonaFields): Promise<SufferingState> {
     const load = loadOf(inner)
     return {
-      ...{ load: round(load), crisis: inner.crisis, level: this.#levelOf(inner.crisis, load) },
+      load: round(load),
+      crisis: inner.crisis,
+      level: this.#levelOf(inner.crisis, load),
       mood: await moodOf(this.#svc, feelingOf(agent_id, inner, persona)),
       stressors: inner.stressors.map(({ stressor, severity, peak, trend, since }) => ({
-        ...{ stressor, severity: round(severity), peak_severity: round(peak), trend, since: isoTime(since) },
+        stressor,
+        severity: round(severity),
+        peak_severity: round(peak),
+        trend,
+        since: isoTime(since),
         condition: this.#svc.find(Stressors, stressor)?.condition ?? 'its cause ends',
       })),
       waking_hours: round(inner.waking_ms / 3_600_000),

@@ -41,7 +41,9 @@ export const swarmShow = operation({
   async run(_, { svc }) {
     const [latest = null] = await listReports(store(svc), 1, 0)
     return {
-      ...{ policy: svc.use(SwarmSettings).policy, acts: svc.use(OwnSwarm).acting, latest },
+      policy: svc.use(SwarmSettings).policy,
+      acts: svc.use(OwnSwarm).acting,
+      latest,
       in_force: await openEffects(store(svc)),
       specializations: await svc.use(OwnSwarm).specializations(),
     }

@@ -73,7 +73,9 @@ function patternsOf(specializations: readonly Specialization[]): SwarmLearning['
   const emerging = specializations
     .filter(({ score }) => score > EMERGING)
     .map(({ agent_id, strengths }) => ({
-      ...{ kind: 'specialization_emerging' as const, task_type: strengths[0] ?? null, agents: [agent_id] },
+      kind: 'specialization_emerging' as const,
+      task_type: strengths[0] ?? null,
+      agents: [agent_id],
     }))
   return [...shared, ...emerging]
 }
@@ -88,7 +90,10 @@ function routing(outcomes: readonly AgentOutcomes[]): SwarmRecommendation[] {
   return outcomes
     .filter(({ completed, abandoned }) => completed + abandoned >= ROUTING_GOALS && abandoned > completed)
     .map(({ agent_id, completed, abandoned }) => ({
-      ...{ kind: 'routing' as const, priority: 8, agent_id, task_type: null },
+      kind: 'routing' as const,
+      priority: 8,
+      agent_id,
+      task_type: null,
       text: `${agent_id} abandoned ${abandoned} of its last ${completed + abandoned} goals: give its work to others.`,
     }))
 }

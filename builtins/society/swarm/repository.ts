@@ -137,7 +137,8 @@ const reportOf = ({ report, created_at, reverted_at, ...row }: ReportRow, effect
 /** Returns the reports, newest first. */
 export async function listReports(store: Store, limit: number, offset: number): Promise<SwarmReport[]> {
   const rows = await store.all<ReportRow>('SELECT * FROM swarm_reports ORDER BY beat DESC LIMIT ? OFFSET ?', [
-    ...[limit, offset],
+    limit,
+    offset,
   ])
   const ids = rows.map(({ report_id }) => report_id)
   const all = await effects(store, `report_id ${AMONG}`, jsonList(ids))

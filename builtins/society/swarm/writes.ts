@@ -31,8 +31,16 @@ export const recordGoals = defineEffect({
       sql: `INSERT INTO specialization_records (seq, goal_id, agent_id, task_type, success, duration_ms, steps, tools, at)
             SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
       params: [
-        ...[goal.seq, goal.goal_id, goal.agent_id, goal.task_type, goal.success, goal.duration_ms, goal.steps],
-        ...[JSON.stringify(goal.tools), goal.at, goal.agent_id],
+        goal.seq,
+        goal.goal_id,
+        goal.agent_id,
+        goal.task_type,
+        goal.success,
+        goal.duration_ms,
+        goal.steps,
+        JSON.stringify(goal.tools),
+        goal.at,
+        goal.agent_id,
       ],
     })),
     ...[...new Set(goals.map(({ agent_id }) => agent_id))].map(agent_id => ({
@@ -77,8 +85,15 @@ export const insertEffects = defineEffect({
       sql: `INSERT INTO swarm_effects (effect_id, report_id, kind, topic, agent_id, detail, status, created_at)
             SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
       params: [
-        ...[effect_id, report_id, kind, topic, agent_id, JSON.stringify({ text })],
-        ...[kind === 'memory' ? 'planned' : 'in_force', now, agent_id],
+        effect_id,
+        report_id,
+        kind,
+        topic,
+        agent_id,
+        JSON.stringify({ text }),
+        kind === 'memory' ? 'planned' : 'in_force',
+        now,
+        agent_id,
       ],
     })),
 })
@@ -132,5 +147,11 @@ export const trimReports = defineEffect({
 })
 
 export const SWARM_EFFECTS = [
-  ...[recordGoals, insertReport, insertEffects, moveEffects, moveEffect, markReverted, trimReports],
+  recordGoals,
+  insertReport,
+  insertEffects,
+  moveEffects,
+  moveEffect,
+  markReverted,
+  trimReports,
 ]

@@ -80,7 +80,8 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
   if (!schema) return { name, why: `its argument schema is nested too deeply, or exceeds ${LONGEST_SCHEMA} characters` }
   const said = canonicalJson({ name, title, description, inputSchema, annotations })
   return {
-    ...{ name, schema },
+    name,
+    schema,
     description: cut(clean(description || title || annotations.title || name).trim(), LONGEST_DESCRIPTION),
     // A read-only tool is not destructive, even if the server says so.
     destructive: annotations.destructiveHint === true && annotations.readOnlyHint !== true,

@@ -101,12 +101,21 @@ export class Server {
     const { name, settings } = this
     const { session, rest, error, restarts, state } = this.#connection
     return {
-      ...{ name, toolkit: toolkitName(name), transport: settings.url ? 'http' : 'stdio', target: targetOf(settings) },
+      name,
+      toolkit: toolkitName(name),
+      transport: settings.url ? 'http' : 'stdio',
+      target: targetOf(settings),
       state: settings.enabled ? state : 'disabled',
-      ...{ error, retry_at: rest > 0 ? isoTime(this.#svc.clock.ms() + Math.ceil(rest)) : null },
-      ...{ says_it_is: this.#known?.says_it_is || null, pid: session?.pid ?? null },
-      ...{ profiles: settings.profiles, pinned: settings.pin },
-      ...{ calls: this.#calls, failures: this.#failures, restarts, tools: this.#shown },
+      error,
+      retry_at: rest > 0 ? isoTime(this.#svc.clock.ms() + Math.ceil(rest)) : null,
+      says_it_is: this.#known?.says_it_is || null,
+      pid: session?.pid ?? null,
+      profiles: settings.profiles,
+      pinned: settings.pin,
+      calls: this.#calls,
+      failures: this.#failures,
+      restarts,
+      tools: this.#shown,
     }
   }
 

@@ -17,7 +17,8 @@ export const toolkitsExtension: Extension = (svc, { ofFile, interceptor }) => ({
     if (!interceptor) return svc.add(Toolkits, given)
     const tools = toolkit.tools.map((tool): Tool => {
       const call: PluginCall<[never, ToolCall]> = {
-        ...{ kind: 'tool', name: tool.name },
+        kind: 'tool',
+        name: tool.name,
         fit: (args, call) => [tool.parameters.parse(args) as never, call],
       }
       return { ...tool, execute: interceptor.wrap(call, (args, call) => tool.execute(args, call)) }

@@ -22,7 +22,9 @@ export function AddSchedule({ id, onAdded }: AddProps) {
     const form = new FormData(element)
     const often = String(form.get('often'))
     await api.schedules.add({
-      ...{ id, objective: String(form.get('objective')), priority: Number(form.get('priority')) },
+      id,
+      objective: String(form.get('objective')),
+      priority: Number(form.get('priority')),
       ...(rhythm === 'cron'
         ? { cron: often, time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone }
         : rhythm === 'every'

@@ -9,8 +9,15 @@ type Type = Item<'messages.list'>['type']
 export const KINDS = ['work', 'question', 'review', 'delegation'] as const
 export type Kind = (typeof KINDS)[number]
 const KIND_OF: Record<Type, Kind> = {
-  ...{ request: 'work', response: 'work', query: 'question', answer: 'question' },
-  ...{ review: 'review', feedback: 'review', delegate: 'delegation', ack: 'delegation', reject: 'delegation' },
+  request: 'work',
+  response: 'work',
+  query: 'question',
+  answer: 'question',
+  review: 'review',
+  feedback: 'review',
+  delegate: 'delegation',
+  ack: 'delegation',
+  reject: 'delegation',
 } as Record<Type, Kind>
 export const KIND_NAMES: Record<Kind, string> = {
   work: 'Requests',

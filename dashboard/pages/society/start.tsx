@@ -55,7 +55,9 @@ function Form({ patterns, agents }: FormProps) {
     const form = new FormData(element)
     const budget = String(form.get('budget_usd'))
     const { pattern_id } = await api.patterns.start({
-      ...{ name, initiator, task: String(form.get('task')) },
+      name,
+      initiator,
+      task: String(form.get('task')),
       participants: form.getAll('participants').map(String),
       rounds: Number(form.get('rounds')),
       ...(budget ? { budget_usd: Number(budget) } : {}),

@@ -215,7 +215,11 @@ async function besideBare(): Promise<Row[]> {
     return [
       row({
         what: 'agent-cycles a second of processor time, 100 agents, beside a bare loop with the same commits',
-        ...{ figure: rate(a), unit: '/s', baseline: rate(b), ratio: 1 / ratio, aim: { of: 'ratio', atLeast: 0.5 } },
+        figure: rate(a),
+        unit: '/s',
+        baseline: rate(b),
+        ratio: 1 / ratio,
+        aim: { of: 'ratio', atLeast: 0.5 },
       }),
       row({ what: 'transactions a cycle', figure: committed, unit: '' }),
       row({ what: 'statements that write, a cycle', figure: written, unit: '' }),
@@ -260,7 +264,9 @@ async function flatness(): Promise<Row[]> {
     return projects.map(({ count, costs }) =>
       row({
         what: `processor time of a cycle, ${count} agents`,
-        ...{ figure: median(costs), unit: 'ms', baseline: median(few) },
+        figure: median(costs),
+        unit: 'ms',
+        baseline: median(few),
         ratio: median(costs.map((cost, round) => cost / few[round]!)),
         ...(count > 10 ? { aim: { of: 'ratio', atMost: 1.2 } } : {}),
       }),
@@ -291,7 +297,11 @@ async function lag(): Promise<Row[]> {
       }),
       row({
         what: `lag of the event loop on the wall, ${what}`,
-        ...{ figure: wall[of], unit: 'ms', baseline: idle[of], aim: { atMost }, unclear },
+        figure: wall[of],
+        unit: 'ms',
+        baseline: idle[of],
+        aim: { atMost },
+        unclear,
       }),
     ]
     return [...turnRow('p99', 'p99', 50), ...turnRow('longest', 'max', 250)]

@@ -28,7 +28,10 @@ export async function memory(): Promise<Row[]> {
     ...found.map(({ records, search, maps, scan }) =>
       row({
         what: `memory search, ${records} records, processor time p50, beside an index of maps`,
-        ...{ figure: search, unit: 'ms', baseline: maps, ratio: search / maps },
+        figure: search,
+        unit: 'ms',
+        baseline: maps,
+        ratio: search / maps,
         ...(AIMS[records] ? { aim: { atMost: AIMS[records] } } : {}),
         note: `a scan of all texts takes ${scan.toFixed(1)} ms`,
       }),
@@ -36,14 +39,19 @@ export async function memory(): Promise<Row[]> {
     ...more.map(({ records, store }) =>
       row({
         what: `memory append, ${records} records, processor time p50, beside 1,000`,
-        ...{ figure: store, unit: 'ms', baseline: few.store, ratio: store / few.store },
+        figure: store,
+        unit: 'ms',
+        baseline: few.store,
+        ratio: store / few.store,
         aim: { of: 'ratio', atMost: 1.5 },
       }),
     ),
     ...found.map(({ records, built, held }) =>
       row({
         what: `memory read and indexed, ${records} records, processor time`,
-        ...{ figure: built, unit: 'ms', note: `${held.toFixed(0)} MB of heap` },
+        figure: built,
+        unit: 'ms',
+        note: `${held.toFixed(0)} MB of heap`,
       }),
     ),
   ]

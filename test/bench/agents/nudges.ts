@@ -18,7 +18,10 @@ const profiles = definePlugin({ name: 'profiles', setup: () => {} })
 
 const open = (root: string, role: 'daemon' | 'cli') =>
   openKernel({
-    ...{ root, roles: [role], builtins: [store, instantModel, profiles, agents, waking], ports: { env: {} } },
+    root,
+    roles: [role],
+    builtins: [store, instantModel, profiles, agents, waking],
+    ports: { env: {} },
     log: { level: 'error' },
   })
 
@@ -58,7 +61,10 @@ export async function nudges(): Promise<Row[]> {
       rows.push(
         row({
           what: `nudge to the start of the cycle on the wall, p99, from ${name}`,
-          ...{ figure: percentile(times, 0.99), unit: 'ms', baseline: idle.p99, aim: { atMost: 50 } },
+          figure: percentile(times, 0.99),
+          unit: 'ms',
+          baseline: idle.p99,
+          aim: { atMost: 50 },
           unclear: `a process that does nothing is up to ${idle.max.toFixed(0)} ms late on this machine`,
           note: `median ${percentile(times, 0.5).toFixed(1)} ms`,
         }),

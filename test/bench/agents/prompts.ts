@@ -56,7 +56,9 @@ export async function prompts(): Promise<Row[]> {
   return [...(await promptsOf(SHIPPED))].map(([preset, parts]) =>
     row({
       what: `prompt of goal generation, ${preset}`,
-      ...{ figure: sumOf(parts), unit: 'tokens', aim: { atMost: AIM } },
+      figure: sumOf(parts),
+      unit: 'tokens',
+      aim: { atMost: AIM },
       note: [...parts].flatMap(([name, tokens]) => (tokens > 0 ? [`${name} ${tokens}`] : [])).join(', '),
     }),
   )

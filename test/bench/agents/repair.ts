@@ -29,11 +29,17 @@ export async function repair(): Promise<Row[]> {
   return [
     row({
       what: 'broken tool calls read as they were meant, beside jsonrepair',
-      ...{ figure: percent(best!, recoverable), unit: '%', baseline: percent(other!, recoverable), note },
+      figure: percent(best!, recoverable),
+      unit: '%',
+      baseline: percent(other!, recoverable),
+      note,
     }),
     row({
       what: 'broken tool calls read as something else, beside jsonrepair',
-      ...{ figure: count(best!, 'wrong'), unit: '', baseline: count(other!, 'wrong'), aim: { atMost: 0 } },
+      figure: count(best!, 'wrong'),
+      unit: '',
+      baseline: count(other!, 'wrong'),
+      aim: { atMost: 0 },
     }),
     row({ what: 'calls that stand in a text, read as meant', figure: percent(texts, texts.length), unit: '%' }),
   ]

@@ -32,7 +32,9 @@ export async function tasks(): Promise<Row[]> {
 async function homeWith(delay_ms: number) {
   const { plugin } = instantProvider(delay_ms)
   const home = await testHost({
-    ...{ builtins: [...BUILTINS, plugin], clock: 'system', roles: ['server'] },
+    builtins: [...BUILTINS, plugin],
+    clock: 'system',
+    roles: ['server'],
     config: { model: { default_model: 'instant:1' } },
   })
   const { agent_id } = (await home.kernel.invoke('agents.spawn', { preset: 'coder' })) as { agent_id: string }
@@ -88,7 +90,11 @@ async function together(): Promise<Row> {
   const [figure, baseline] = [percentile(ours, 0.99), percentile(theirs, 0.99)]
   return row({
     what: `one-shot run over the model’s own ${THINKS_MS} ms on the wall, p99 at ${TOGETHER} at once, beside a timer and two commits`,
-    ...{ figure, unit: 'ms', baseline, ratio: figure / baseline, aim: { atMost: 10 } },
+    figure,
+    unit: 'ms',
+    baseline,
+    ratio: figure / baseline,
+    aim: { atMost: 10 },
     unclear: baseline > 5 ? `the timer itself is ${baseline.toFixed(0)} ms late on this machine` : undefined,
   })
 }
@@ -116,7 +122,11 @@ async function overRest(): Promise<Row> {
     const [baseline, figure] = [await sdkCall(url), await taskOverRest(url)]
     return row({
       what: 'one-shot task over REST, processor time, beside the same call of the openai SDK',
-      ...{ figure, unit: 'ms', baseline, ratio: figure / baseline, aim: { of: 'ratio', atMost: 2 } },
+      figure,
+      unit: 'ms',
+      baseline,
+      ratio: figure / baseline,
+      aim: { of: 'ratio', atMost: 2 },
     })
   } finally {
     provider.kill()
@@ -128,7 +138,9 @@ async function sdkCall(baseURL: string): Promise<number> {
   const calls = async (count: number) => {
     for (let n = 0; n < count; n++) {
       const stream = await client.chat.completions.create({
-        ...{ model: 'notes', stream: true, stream_options: { include_usage: true } },
+        model: 'notes',
+        stream: true,
+        stream_options: { include_usage: true },
         messages: [{ role: 'user', content: 'Say done.' }],
       })
       for await (const _ of stream);

@@ -22,7 +22,9 @@ export async function tokens(): Promise<Row[]> {
     const env = { OPENAI_BASE_URL: base, OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:scripted-1' }
     await using dir = await project()
     await using service = new RunningSvc(['serve', '--port', '0', '--json'], {
-      ...{ cwd: dir.path, program: await program(), env },
+      cwd: dir.path,
+      program: await program(),
+      env,
     })
     const [, url] = await service.waitForOutput(/"url":"(http[^"]+)"/)
     const agent_id = await spawnAgent(url!)
@@ -43,7 +45,10 @@ export async function tokens(): Promise<Row[]> {
       row({
         what: `first token over the provider’s own at 200 streams, on the wall, p${share * 100}`,
         figure: percentile(through, share) - percentile(bare, share),
-        ...{ unit: 'ms', baseline: percentile(bare, share), aim: { atMost }, unclear },
+        unit: 'ms',
+        baseline: percentile(bare, share),
+        aim: { atMost },
+        unclear,
       })
     return [
       addedRow(0.5, 1),

@@ -76,7 +76,10 @@ async function growth(): Promise<Row[]> {
       const growth = median(rounds.map((each, n) => each.ratio / few!.rounds[n]!.ratio))
       return row({
         what: `processor time of a turn at ${length} messages, beside a bare loop of the openai SDK at the same length`,
-        ...{ figure: figure!, unit: 'ms', baseline: baseline!, ratio: ratio! },
+        figure: figure!,
+        unit: 'ms',
+        baseline: baseline!,
+        ratio: ratio!,
         ...(length > LENGTHS[0]! ? { aim: { of: 'ratio', atMost: Number((ratioOf(few!) * 1.2).toPrecision(3)) } } : {}),
         note: `${growth.toFixed(2)} times the ratio at ${LENGTHS[0]} messages`,
       })
@@ -124,8 +127,11 @@ async function serviceAt(root: string, url: string) {
   const daemon = { min_rest: 0, heartbeat: 3600, pursuit_transcript_max_messages: 100_000 }
   await writeFile(join(root, '.svc', 'config.yaml'), JSON.stringify({ daemon }))
   const kernel = await openKernel({
-    ...{ root, roles: ['daemon'], builtins: [store, models, budget, world, agents, runtime, goals] },
-    ...{ ports: { env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' } }, log: { level: 'error' } },
+    root,
+    roles: ['daemon'],
+    builtins: [store, models, budget, world, agents, runtime, goals],
+    ports: { env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' } },
+    log: { level: 'error' },
   })
   kernel.hooks.on('cycle_end', ({ agent_id }) => {
     if (cycles.get(agent_id) === CYCLES) ended()
@@ -201,7 +207,8 @@ function bareLoop(baseURL: string, kernel: Kernel) {
 }
 
 const wireCall = ({ id, name, arguments: args }: { id: string; name: string; arguments?: unknown }) => ({
-  ...{ id, type: 'function' as const },
+  id,
+  type: 'function' as const,
   function: { name, arguments: JSON.stringify(args) },
 })
 
@@ -257,7 +264,9 @@ function contextRow(): Row {
   }
   return row({
     what: 'making room in a conversation of 1 MB without a summary, on the wall, median',
-    ...{ figure: median(costs), unit: 'ms', aim: { atMost: 2 } },
+    figure: median(costs),
+    unit: 'ms',
+    aim: { atMost: 2 },
     note: `${costs.length} times, the longest ${Math.max(...costs).toFixed(2)} ms`,
   })
 }

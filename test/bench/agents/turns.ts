@@ -76,12 +76,17 @@ async function busy(
   return [
     row({
       what: `processor time of a model turn, ${named}, beside a bare loop of the openai SDK`,
-      ...{ figure: cost, unit: 'ms', baseline: bare, ratio: cost / bare },
+      figure: cost,
+      unit: 'ms',
+      baseline: bare,
+      ratio: cost / bare,
       ...(agents > 1 ? { aim: { of: 'ratio', atMost: 2 } } : {}),
     }),
     row({
       what: `bytes written to disk in a model turn, ${named}`,
-      ...{ figure: of('bytes') / 1024, unit: 'KB', aim: { atMost: kilobytes } },
+      figure: of('bytes') / 1024,
+      unit: 'KB',
+      aim: { atMost: kilobytes },
     }),
     row({ what: `system calls that write in a model turn, ${named}`, figure: of('writes'), unit: '' }),
     ...(agents > 1
@@ -94,7 +99,10 @@ async function busy(
           }),
           row({
             what: `resident memory of the service, ${named} at work, beside none`,
-            ...{ figure: resident, unit: 'MB', baseline: idle, aim: { atMost: 140 } },
+            figure: resident,
+            unit: 'MB',
+            baseline: idle,
+            aim: { atMost: 140 },
           }),
         ]
       : []),

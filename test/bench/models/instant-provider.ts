@@ -9,7 +9,9 @@ export function instantProvider(delay_ms = 0) {
     name: 'instant-provider',
     setup(svc) {
       const provider = strictModel({
-        ...{ name: 'instant', free: true, tool_calls: 'native' },
+        name: 'instant',
+        free: true,
+        tool_calls: 'native',
         availability: async () => ({ available: true, reason: null }),
         defaultModel: async () => '1',
         async *stream(): AsyncGenerator<ModelEvent> {

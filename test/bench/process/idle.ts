@@ -58,19 +58,28 @@ async function hundred(bare: number): Promise<Row[]> {
   return [
     row({
       what: 'resident memory, 100 idle agents, beside a bare Node with a timer',
-      ...{ figure: await residentOf(daemon.pid), unit: 'MB', baseline: await residentOf(bare), aim: { atMost: 90 } },
+      figure: await residentOf(daemon.pid),
+      unit: 'MB',
+      baseline: await residentOf(bare),
+      aim: { atMost: 90 },
     }),
     row({
       what: 'idle processor time a second, 100 agents at the default heartbeat, beside a bare Node with a timer',
-      ...{ figure: used, unit: 'ms', baseline: theirs, aim: { atMost: 3 } },
+      figure: used,
+      unit: 'ms',
+      baseline: theirs,
+      aim: { atMost: 3 },
     }),
     row({
       what: 'processor time from the last work to rest, in which memory is given back',
-      ...{ figure: cost - after, unit: 'ms' },
+      figure: cost - after,
+      unit: 'ms',
     }),
     row({
       what: `model calls while idle, 100 agents in ${(SETTLED_MS + AT_REST_MS) / 1000} s`,
-      ...{ figure: server.requests.length - before, unit: '', aim: { atMost: 0 } },
+      figure: server.requests.length - before,
+      unit: '',
+      aim: { atMost: 0 },
     }),
   ]
 }
@@ -97,6 +106,9 @@ async function tenThousand(bare: number): Promise<Row> {
   await sleep(IDLE_MS)
   return row({
     what: 'resident memory, 10,000 idle agents',
-    ...{ figure: await residentOf(daemon.pid), unit: 'MB', baseline: await residentOf(bare), aim: { atMost: 250 } },
+    figure: await residentOf(daemon.pid),
+    unit: 'MB',
+    baseline: await residentOf(bare),
+    aim: { atMost: 250 },
   })
 }

@@ -19,7 +19,10 @@ export async function large(): Promise<Row[]> {
   const beside = (what: string, figure: keyof Figures, atMost: number) =>
     row({
       what: `10,000 agents × 100 goals: ${what}, processor time, beside 100 agents`,
-      ...{ figure: many[figure], unit: 'ms', baseline: few[figure], ratio: many[figure] / few[figure] },
+      figure: many[figure],
+      unit: 'ms',
+      baseline: few[figure],
+      ratio: many[figure] / few[figure],
       aim: { atMost },
     })
   return [

@@ -171,7 +171,9 @@ const instant = definePlugin({
   setup(svc) {
     let calls = 0
     const provider = strictModel({
-      ...{ name: 'instant', free: true, tool_calls: 'native' },
+      name: 'instant',
+      free: true,
+      tool_calls: 'native',
       availability: async () => ({ available: true, reason: null }),
       defaultModel: async () => '1',
       async *stream(request): AsyncGenerator<ModelEvent> {
@@ -233,10 +235,14 @@ export async function recording(): Promise<Row[]> {
   const alternate = ({ id, cycle_num }: ExecutionIdentity) => (cycle_num + Number(id.split('-')[1])) % 2
   return [
     ...(await measurePairs('a cycle of the whole program with a model over HTTP, recorded', {
-      ...{ open: asking, kindOf: parity, aim },
+      open: asking,
+      kindOf: parity,
+      aim,
     })),
     ...(await measurePairs('a cycle of the whole program with a model in the process, recorded', {
-      ...{ open: hook => whole(hook, 'instant:1'), kindOf: parity, aim },
+      open: hook => whole(hook, 'instant:1'),
+      kindOf: parity,
+      aim,
     })),
     ...(await measurePairs('a cycle of an empty project, recorded', {
       open: openStripped,
@@ -291,7 +297,11 @@ async function measurePairs(what: string, { open, kindOf, aim }: PairedTrial): P
     return [
       row({
         what: `${what}, processor time, beside the same without`,
-        ...{ figure: a + added * b, unit: 'ms', baseline: b, ratio: middle! + added, ...(aim ? { aim } : {}) },
+        figure: a + added * b,
+        unit: 'ms',
+        baseline: b,
+        ratio: middle! + added,
+        ...(aim ? { aim } : {}),
         unclear:
           (high - low) / 2 > UNSURE ? 'other work on this machine moves it by more than is to be seen' : undefined,
         note: `the middle of ${ratios.length} pairs, surely from ${asPercent(low)} to ${asPercent(high)}; half of them from ${asPercent(quarter!)} to ${asPercent(threeQuarters!)}; ${(100 * (share / b)).toFixed(1)} % of it is for writing it down, ${(100 * garbage).toFixed(1)} % for garbage`,

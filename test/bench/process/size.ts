@@ -14,7 +14,8 @@ export async function size(): Promise<Row[]> {
   const own = await packOnce()
   const bundle = await sizeOf(join(own, 'dist'))
   const { stdout } = await promisify(execFile)('npm', ['ls', '--omit=dev', '--all', '--parseable'], {
-    ...{ cwd: ROOT, maxBuffer: 2 ** 24 },
+    cwd: ROOT,
+    maxBuffer: 2 ** 24,
   }).catch((error: { stdout: string }) => error)
   const folders = [...new Set(stdout.split('\n'))].filter(path => path.includes('node_modules'))
   const sizes = new Map<string, number>()
@@ -31,13 +32,17 @@ export async function size(): Promise<Row[]> {
   return [
     row({
       what: 'installed size without dev dependencies',
-      ...{ figure: (needed + (await sizeOf(own))) / MB, unit: 'MB', aim: { atMost: 120 } },
+      figure: (needed + (await sizeOf(own))) / MB,
+      unit: 'MB',
+      aim: { atMost: 120 },
       note: `${folders.length} packages; the largest: ${listing}`,
     }),
     row({ what: 'of it the bundle’s own share', figure: bundle / MB, unit: 'MB', aim: { atMost: 10 } }),
     row({
       what: 'dependencies over 1 MB that the dependency page does not justify',
-      ...{ figure: unjustified.length, unit: '', aim: { atMost: 0 } },
+      figure: unjustified.length,
+      unit: '',
+      aim: { atMost: 0 },
       note: unjustified.length > 0 ? unjustified.map(([name]) => name).join(', ') : undefined,
     }),
   ]

@@ -37,11 +37,17 @@ async function startWith(agents: number, atMost: number): Promise<Row[]> {
   return [
     row({
       what: `start to the first healthy answer, ${agents} agents, processor time`,
-      ...{ figure: cost, unit: 'ms', aim: { atMost } },
+      figure: cost,
+      unit: 'ms',
+      aim: { atMost },
     }),
     row({
       what: `start to the first healthy answer, ${agents} agents, on the wall, beside node -e 0`,
-      ...{ figure: wall, unit: 'ms', baseline: node, ratio: wall / node, aim: { atMost } },
+      figure: wall,
+      unit: 'ms',
+      baseline: node,
+      ratio: wall / node,
+      aim: { atMost },
       unclear: node > 80 ? `Node itself takes ${node.toFixed(0)} ms to start on this machine now` : undefined,
     }),
   ]

@@ -21,18 +21,20 @@ export async function swaps(): Promise<Row[]> {
   return [
     row({
       what: `plugin swap under ${RATE} requests a second on the wall, p99`,
-      ...{ figure: swap.p99_ms, unit: 'ms', baseline: idle.p99, aim: { atMost: 100 } },
-      ...{ unclear, note: `${requests.answered} requests at ${found.rate.toFixed(0)}/s, ${found.reloads} swaps` },
+      figure: swap.p99_ms,
+      unit: 'ms',
+      baseline: idle.p99,
+      aim: { atMost: 100 },
+      unclear,
+      note: `${requests.answered} requests at ${found.rate.toFixed(0)}/s, ${found.reloads} swaps`,
     }),
     row({ what: 'calls, events and cycles lost or doubled in swaps', figure: lost, unit: '', aim: { atMost: 0 } }),
     row({
       what: `heap after ${found.reloads} swaps, more than before`,
-      ...{
-        figure: found.heap_mib,
-        unit: 'MB',
-        aim: { atMost: 10 },
-        note: 'a thousand swaps are `npm run soak:reloads`',
-      },
+      figure: found.heap_mib,
+      unit: 'MB',
+      aim: { atMost: 10 },
+      note: 'a thousand swaps are `npm run soak:reloads`',
     }),
     row({
       what: `resident memory after ${found.reloads} swaps, more than before`,

@@ -47,7 +47,8 @@ export async function wal(): Promise<Row[]> {
     }),
     row({
       what: `write-ahead log beside a reader that holds one state, after ${COMMITS / 4} commits of 2 kB`,
-      ...{ figure: held, unit: 'MB' },
+      figure: held,
+      unit: 'MB',
       note: 'SQLite keeps all that comes after what a reader sees; no reader of ours holds on to a state',
     }),
     row({ what: 'write-ahead log once that reader is gone', figure: await size(), unit: 'MB', aim: { atMost: 16 } }),

@@ -14,8 +14,21 @@ import { PRESETS, type SoakedProject } from './soak-project.ts'
 
 /** Frequencies of the operators' actions of simulated runs, chosen so that eight agents can go on with their work. */
 const WEIGHTS: Readonly<Record<string, number>> = {
-  ...{ nudge: 14, pause: 2, resume: 8, add_goal: 8, abandon: 5, reprioritize: 2, decide: 60, freeze: 0.4, thaw: 10 },
-  ...{ checkpoint: 3, restore: 1, task: 3, message: 3, schedule: 0.3, budget_reset: 1.5 },
+  nudge: 14,
+  pause: 2,
+  resume: 8,
+  add_goal: 8,
+  abandon: 5,
+  reprioritize: 2,
+  decide: 60,
+  freeze: 0.4,
+  thaw: 10,
+  checkpoint: 3,
+  restore: 1,
+  task: 3,
+  message: 3,
+  schedule: 0.3,
+  budget_reset: 1.5,
 }
 const LET_GO = ['resume', 'decide', 'thaw', 'budget_reset']
 /** Operations that operators read with. */
@@ -66,7 +79,9 @@ export class SoakPeople {
     this.#project = project
     this.#dice = new Dice(seed, 'people')
     this.#parts = {
-      ...{ dice: this.#dice, presets: Object.keys(PRESETS), journal: { write: () => {} } },
+      dice: this.#dice,
+      presets: Object.keys(PRESETS),
+      journal: { write: () => {} },
       look: lookAt(db),
       checker: {
         counts: this.counts,

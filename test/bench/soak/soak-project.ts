@@ -35,8 +35,13 @@ interface Inside extends Record<'wall' | 'own', { p99: number; max: number }> {
 
 export const CONFIG = {
   daemon: {
-    ...{ heartbeat: 0.2, min_rest: 0, tool_timeout: 2, cycle_timeout: 20, stop_grace: 2 },
-    ...{ budget_tokens: 5_000_000, idle_backoff_limit: 2 },
+    heartbeat: 0.2,
+    min_rest: 0,
+    tool_timeout: 2,
+    cycle_timeout: 20,
+    stop_grace: 2,
+    budget_tokens: 5_000_000,
+    idle_backoff_limit: 2,
   },
   model: { idle_timeout: 2, total_timeout: 8, retry_delay: 0.05, retry_cap: 1, breaker_cooldown: 1 },
   retention: { enabled: true, days: 1, interval_cycles: 50, max_runs: 5 },
@@ -86,8 +91,11 @@ export class SoakedProject {
     const [address] = (await once(model, 'message')) as [string]
     const words = ['serve', '--with-daemon', '--port', '0', '--profiles', Object.keys(PRESETS).join(',')]
     const env = {
-      ...{ OPENAI_BASE_URL: address, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
-      ...{ NODE_OPTIONS: `--require=${INSIDE}`, SVC_SOAK_INSIDE: join(dir.path, 'inside.json') },
+      OPENAI_BASE_URL: address,
+      OPENAI_API_KEY: 'test-key',
+      OPENAI_MODEL: 'scripted',
+      NODE_OPTIONS: `--require=${INSIDE}`,
+      SVC_SOAK_INSIDE: join(dir.path, 'inside.json'),
       // As in the unit that the service writes for systemd.
       MALLOC_ARENA_MAX: '2',
     }

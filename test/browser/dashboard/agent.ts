@@ -152,7 +152,12 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await record(0.97, true, 'overwhelmed')
     const zero = { risk_tolerance: 0, social_drive: 0, concentration: 0, autonomy_level: 0, happiness: 0 }
     const inner = {
-      ...{ waking_ms: 7_200_000, offsets: zero, crisis: true, outcomes: [], hours_without_goal: 0, hours_unheard: 0 },
+      waking_ms: 7_200_000,
+      offsets: zero,
+      crisis: true,
+      outcomes: [],
+      hours_without_goal: 0,
+      hours_unheard: 0,
       stressors: [
         {
           stressor: 'repeated_failure',
@@ -163,7 +168,8 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
         },
         { stressor: 'existential_threat', severity: 0.36, peak: 0.4, trend: 'easing' as const, since: Date.now() },
       ],
-      ...{ refusals: 0, told: null },
+      refusals: 0,
+      told: null,
     }
     await store().apply([restoreLife({ agent_id: ann, inner })])
     await go('inner')
@@ -268,7 +274,9 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await page.getByText('flock.md').waitFor()
     const goal = await host.invoke<Goal>('goals.get', { goal_id })
     expect(goal.acceptance.map(({ met, problem, ...criterion }) => criterion)).toEqual([
-      ...[{ file: 'flock.md' }, { file: 'sheep.md' }, acceptance[1]],
+      { file: 'flock.md' },
+      { file: 'sheep.md' },
+      acceptance[1],
       { operator: true },
     ])
     await host.invoke('goals.abandon', { goal_id })

@@ -182,7 +182,15 @@ describe.skipIf(!hasChromium)('the report of a run', () => {
       `[...document.querySelectorAll('nav a')].map(a => [a.textContent, document.querySelector(a.hash) !== null])`,
     )) as [string, boolean][]
     expect(links.map(([name]) => name)).toEqual([
-      ...['Summary', 'Agents', 'Timeline', 'Cost', 'Work', 'Events', 'Transcripts', 'Messages', 'Manifest'],
+      'Summary',
+      'Agents',
+      'Timeline',
+      'Cost',
+      'Work',
+      'Events',
+      'Transcripts',
+      'Messages',
+      'Manifest',
     ])
     expect(links.every(([, there]) => there)).toBe(true)
     const tiles = await page.locator('.tiles').innerText()

@@ -18,7 +18,9 @@ async function startProject(config: string, ...replies: Reply[]) {
   const dir = await project({ '.svc/config.yaml': config, 'work/notes.txt': 'four\n' })
   onTestFinished(() => dir[Symbol.asyncDispose]())
   const env = {
-    ...{ OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'key', OPENAI_MODEL: 'scripted' },
+    OPENAI_BASE_URL: model.url,
+    OPENAI_API_KEY: 'key',
+    OPENAI_MODEL: 'scripted',
     SVC_TRUST_PROJECT: 'true',
   }
   await svc(['spawn', 'coder', '--name', 'ada', '--workspace', 'work'], { cwd: dir.path, env })

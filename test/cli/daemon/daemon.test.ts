@@ -201,10 +201,8 @@ describe('a daemon that is killed, stalls or stops', () => {
     )
     const { checks } = JSON.parse((await svc(['doctor', '--json'], options)).stdout) as { checks: DoctorReport[] }
     expect(checks.find(({ name }) => name === 'waiting_agents')).toMatchObject({
-      ...{
-        level: 'warn',
-        message: expect.stringMatching(/^coder-\w+: No daemon is running\. Start it with: svc start$/),
-      },
+      level: 'warn',
+      message: expect.stringMatching(/^coder-\w+: No daemon is running\. Start it with: svc start$/),
     })
     expect(await daemonIn(dir.path)).toMatchObject({ health: 'dead', in_flight: 0 })
     expect((await svc(['why', 'coder'], options)).stdout).toMatch(

@@ -35,7 +35,10 @@ describe('svc run with an answer that is started again', () => {
       .split('\n')
       .map(line => JSON.parse(line) as { event: string })
     expect(events.map(({ event }) => event).filter((event, n, all) => event !== all[n - 1])).toEqual([
-      ...['token', 'reset', 'token', 'done'],
+      'token',
+      'reset',
+      'token',
+      'done',
     ])
   })
 

@@ -71,9 +71,11 @@ describe('svc run with tools', () => {
   it('shows what a waiting call would do, and asks for no commit without staged changes', async () => {
     const project = await startProject(
       'approval: { enabled: true, require_for: [git_commit] }\n',
-      ...[says('', 'git_init'), says('', 'git_commit', { message: 'Count' }), says('', 'git_add')],
-      ...[says('', 'git_commit', { message: 'Count again' })],
-      ...[says('', 'file_edit', { path: 'notes.txt', old_text: 'four', new_text: 'five' })],
+      says('', 'git_init'),
+      says('', 'git_commit', { message: 'Count' }),
+      says('', 'git_add'),
+      says('', 'git_commit', { message: 'Count again' }),
+      says('', 'file_edit', { path: 'notes.txt', old_text: 'four', new_text: 'five' }),
     )
     const shown = async () => {
       const { stderr } = await svc(['run', 'coder', 'Commit it.'], project)

@@ -28,7 +28,8 @@ describe('a daemon that systemd runs', () => {
     const file = join(cwd, '.svc/daemon.json')
     await writeFile(file, JSON.stringify({ ...JSON.parse(await readFile(file, 'utf8')), unit }))
     expect(await svc(['restart', '--detach'], { cwd })).toMatchObject({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: `svc: The daemon (PID ${daemon.pid}) is run by systemd; restart it with: systemctl --user restart ${unit.name}\n`,
     })
     const { stdout } = await svc(['stop'], { cwd })

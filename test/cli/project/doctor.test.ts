@@ -164,7 +164,8 @@ describe('svc doctor', () => {
       message: "/a b/it's/.svc cannot be written by this user",
     })
     expect(await checkOwner('svc.db-shm')).toEqual({
-      ...{ level: 'fail', message: "/a b/it's/.svc/svc.db-shm cannot be read and written by this user" },
+      level: 'fail',
+      message: "/a b/it's/.svc/svc.db-shm cannot be read and written by this user",
       remedy: `take ownership: sudo chown -R "$USER" '/a b/it'\\''s/.svc' && chmod -R u+rwX '/a b/it'\\''s/.svc'`,
     })
     expect((await checkOwner('none', 0o644)).remedy).toMatch(/chmod go= '\/a b\/it'\\''s\/\.svc' '/)

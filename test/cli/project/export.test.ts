@@ -86,7 +86,9 @@ describe('svc export', () => {
     for (let n = 0; n < 30; n++) {
       const events = Array.from({ length: 100 }, (_, at) =>
         appendEvent({
-          ...{ type: 'tool_result', agent_id: 'a-1', run_id },
+          type: 'tool_result',
+          agent_id: 'a-1',
+          run_id,
           data: { ...data, step: at, call_id: `c:${n}:${at}`, output: `output number ${n * 100 + at}.` },
         }),
       )

@@ -14,7 +14,10 @@ import { writeAll } from './scaffolds.ts'
 /** Context to run the command in this process, for cases refused before anything is written. */
 const context = (root: string) =>
   ({
-    ...{ ports: systemPorts(), named: root, host: { packageRoot: ROOT }, json: false },
+    ports: systemPorts(),
+    named: root,
+    host: { packageRoot: ROOT },
+    json: false,
     tree: { modules: [], commands: [] },
   }) as unknown as Context
 

@@ -23,8 +23,12 @@ async function spend(line: number): Promise<void> {
   for (let n = 0; ; n++) {
     try {
       await kernel.use(Models).call({
-        ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(200) }], tools: [], temperature: 0 },
-        ...{ max_tokens: 100 + 10 * line, signal: new AbortController().signal },
+        model: null,
+        messages: [{ role: 'user', content: 'x'.repeat(200) }],
+        tools: [],
+        temperature: 0,
+        max_tokens: 100 + 10 * line,
+        signal: new AbortController().signal,
         purpose: { agent_id: `line-${line}`, goal_id: null, cycle_num: n, kind: 'other' },
       })
     } catch (error) {

@@ -42,7 +42,12 @@ it('an economy killed during a tick or a choice goes on: each tick is paid once 
        FROM world_entries WHERE payee = a.account OR payer = a.account)`,
     )
     expect({ twice, half, unpaid, reported, total: sum!.total, wrong }, point).toEqual({
-      ...{ twice: [], half: [], unpaid: [], reported: [], total: 0, wrong: [] },
+      twice: [],
+      half: [],
+      unpaid: [],
+      reported: [],
+      total: 0,
+      wrong: [],
     })
   }
 

@@ -108,7 +108,12 @@ export async function killLoop({
   await check(kills)
   const order = ready.sort((a, b) => a - b)
   return {
-    ...{ seed, kills, lost, broken, stuck: still, acknowledged: nudges.size },
+    seed,
+    kills,
+    lost,
+    broken,
+    stuck: still,
+    acknowledged: nudges.size,
     ready_p95_ms: Math.round(order[Math.floor(order.length * 0.95)] ?? 0),
   }
 }

@@ -25,7 +25,8 @@ it('memories that killed processes confirmed as stored or forgotten are neither 
     const { forgotten, unsure } = confirmed.get(name)!
     const from = String(confirmed.get(name)!.stored + 1)
     const child = spawn(process.execPath, ['--conditions=svc-source', '--import', 'tsx', WRITER, file, name, from], {
-      ...{ cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
     })
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -153,15 +153,13 @@ export async function contextSoak({
   using db = openDatabase(join(dir.path, '.svc/svc.db'))
   const ended = db.prepare('SELECT objective, status, result FROM goals ORDER BY created_at').all() as EndedGoal[]
   return {
-    ...{
-      seed,
-      goals,
-      restarts,
-      kills,
-      rereads: reader.rereads,
-      summaries: reader.summaries,
-      requests: server.requests.length,
-    },
+    seed,
+    goals,
+    restarts,
+    kills,
+    rereads: reader.rereads,
+    summaries: reader.summaries,
+    requests: server.requests.length,
     refused: server.refusals.map(({ message }) => message),
     lost: [...reader.lost, ...missing(ended, goals)],
     compactions: db.prepare("SELECT count(*) FROM events WHERE type = 'context_compacted'").pluck().get() as number,

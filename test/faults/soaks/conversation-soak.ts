@@ -109,7 +109,9 @@ export async function conversationSoak({
         'SELECT message FROM pursuit_transcripts UNION ALL SELECT message FROM ended_transcripts',
       )
     return {
-      ...{ seed, requests: requestCount(), counts: { ...counts, ...(await eventCounts(home)) } },
+      seed,
+      requests: requestCount(),
+      counts: { ...counts, ...(await eventCounts(home)) },
       refused: [...servers].flatMap(([name, server]) => server.refusals.map(({ message }) => `${name}: ${message}`)),
       empty: stored.filter(({ message }) => isEmptyAnswer(JSON.parse(message) as Message)).length,
     }
@@ -145,8 +147,11 @@ function openTestHost(at: { root: string; servers: ReadonlyMap<string, ModelServ
         pursuit_transcript_max_messages: 60,
       },
       model: {
-        ...{ default_model: 'openai:scripted-1', providers: Object.fromEntries(own) },
-        ...{ retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
+        default_model: 'openai:scripted-1',
+        providers: Object.fromEntries(own),
+        retry_delay: 0,
+        retry_cap: 0,
+        breaker_failures: 0,
       },
     },
     env: {

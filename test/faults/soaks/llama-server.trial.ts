@@ -62,7 +62,9 @@ describe.skipIf(missing)('a real llama-server', () => {
   it('refuses no request of a conversation that has long outgrown its window', { timeout: 1_800_000 }, async () => {
     using server = await llamaServer()
     await using home = await testHost({
-      ...{ builtins: [models], clock: 'system', roles: ['cli'] },
+      builtins: [models],
+      clock: 'system',
+      roles: ['cli'],
       config: { model: { idle_timeout: 600, total_timeout: 1_200 } },
       env: { LLAMACPP_BASE_URL: `${server.url}/v1` },
     })
@@ -77,7 +79,11 @@ describe.skipIf(missing)('a real llama-server', () => {
     ]
     for (let n = 1; n <= STEPS; n++) {
       const { spend } = await home.kernel.use(Models).call({
-        ...{ model: 'llamacpp', messages: [...messages], temperature: 0, max_tokens: MAX_TOKENS, purpose: PURPOSE },
+        model: 'llamacpp',
+        messages: [...messages],
+        temperature: 0,
+        max_tokens: MAX_TOKENS,
+        purpose: PURPOSE,
         tools: [{ name: 'file_read', description: 'Reads a file.', parameters }],
         signal: new AbortController().signal,
       })

@@ -41,7 +41,9 @@ export async function connectClient(transport: Transport): Promise<ConnectedClie
   await client.connect(transport)
   onTestFinished(() => client.close())
   return {
-    ...{ client, notified, logged },
+    client,
+    notified,
+    logged,
     call: async (name, input = {}) => toolAnswer(await client.callTool({ name, arguments: input })),
   }
 }

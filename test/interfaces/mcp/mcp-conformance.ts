@@ -7,7 +7,11 @@ export const asked = definePlugin({
   setup(svc) {
     const tool = (name: string, run: (progress: (message: string) => void) => string | Promise<string>) =>
       svc.operation({
-        ...{ name, summary: `Asked for by the suite: ${name}`, input: z.object({}), output: z.string(), mcp: true },
+        name,
+        summary: `Asked for by the suite: ${name}`,
+        input: z.object({}),
+        output: z.string(),
+        mcp: true,
         run: (_input, call) => run(message => call.progress(message)),
       })
     const steps = async (progress: (message: string) => void) => {
@@ -41,12 +45,17 @@ export const asked = definePlugin({
     const argument = (name: string) => ({ name, description: name, required: true })
     svc.add(McpPrompts, { name: 'test_simple_prompt', ...prompt, arguments: [], text: 'This is a simple prompt.' })
     svc.add(McpPrompts, {
-      ...{ name: 'test_prompt_with_arguments', ...prompt, arguments: [argument('arg1'), argument('arg2')] },
+      name: 'test_prompt_with_arguments',
+      ...prompt,
+      arguments: [argument('arg1'), argument('arg2')],
       text: "Prompt with arguments: arg1='{arg1}', arg2='{arg2}'",
     })
     svc.add(McpPrompts, {
-      ...{ name: 'test_prompt_with_embedded_resource', ...prompt, arguments: [argument('resourceUri')] },
-      ...{ text: 'Please look at the resource.', attach: ['{resourceUri}'] },
+      name: 'test_prompt_with_embedded_resource',
+      ...prompt,
+      arguments: [argument('resourceUri')],
+      text: 'Please look at the resource.',
+      attach: ['{resourceUri}'],
     })
   },
 })

@@ -10,15 +10,27 @@ const hello = definePlugin({
   setup(svc) {
     const input = z.object({})
     svc.operation({
-      ...{ name: 'who.asks', summary: 'Return the caller', input, output: z.string(), mcp: true },
+      name: 'who.asks',
+      summary: 'Return the caller',
+      input,
+      output: z.string(),
+      mcp: true,
       run: (_input, { tenant, via }) => `${tenant} over ${via}`,
     })
     svc.operation({
-      ...{ name: 'tell.much', summary: 'Return more than any buffer holds', input, output: z.string(), mcp: true },
+      name: 'tell.much',
+      summary: 'Return more than any buffer holds',
+      input,
+      output: z.string(),
+      mcp: true,
       run: () => 'x'.repeat(MUCH),
     })
     svc.operation({
-      ...{ name: 'wait.on', summary: 'Waits until no one wants it any more', input, output: z.null(), mcp: true },
+      name: 'wait.on',
+      summary: 'Waits until no one wants it any more',
+      input,
+      output: z.null(),
+      mcp: true,
       async run(_input, { signal }) {
         waiting++
         await new Promise(done => signal.addEventListener('abort', done, { once: true }))
@@ -35,7 +47,9 @@ let aborted = 0
 const PLUGINS = [mcp, hello]
 const TAKES = { accept: 'application/json, text/event-stream' }
 const INITIALIZE = {
-  ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'who_asks', arguments: {} } }

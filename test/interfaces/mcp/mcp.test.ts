@@ -16,7 +16,9 @@ const worker = definePlugin({
     const takes = z.object({ n: z.number().int().default(1).describe('How often') })
     const more = { input: takes, output: z.object({ n: z.number() }), mcp: true }
     svc.operation({
-      ...{ name: 'work.slow', summary: 'Works until it is cancelled', ...more },
+      name: 'work.slow',
+      summary: 'Works until it is cancelled',
+      ...more,
       async run({ n }, { progress, signal }) {
         progress('begun')
         await new Promise(done => signal.addEventListener('abort', done, { once: true }))
@@ -25,7 +27,9 @@ const worker = definePlugin({
       },
     })
     svc.operation({
-      ...{ name: 'work.steps', summary: 'Works in steps', ...more },
+      name: 'work.steps',
+      summary: 'Works in steps',
+      ...more,
       async run({ n }, { progress }) {
         for (let step = 1; step <= n; step++) {
           progress(`step ${step}. `)
@@ -35,23 +39,41 @@ const worker = definePlugin({
       },
     })
     svc.operation({
-      ...{ name: 'work.leaks', summary: 'Return a secret', input: z.object({}), output: z.string(), mcp: true },
+      name: 'work.leaks',
+      summary: 'Return a secret',
+      input: z.object({}),
+      output: z.string(),
+      mcp: true,
       run: () => `the key is ${SECRET}`,
     })
     svc.operation({
-      ...{ name: 'work.breaks', summary: 'Has a bug', input: z.object({}), output: z.null(), mcp: true },
+      name: 'work.breaks',
+      summary: 'Has a bug',
+      input: z.object({}),
+      output: z.null(),
+      mcp: true,
       run: () => {
         throw new Error('SELECT secret FROM /etc/somewhere')
       },
     })
     svc.operation({
-      ...{ name: 'work.beats', summary: 'Needs the daemon', input: z.object({}), output: z.null(), mcp: true },
-      ...{ reach: 'daemon' as const, run: () => null },
+      name: 'work.beats',
+      summary: 'Needs the daemon',
+      input: z.object({}),
+      output: z.null(),
+      mcp: true,
+      reach: 'daemon' as const,
+      run: () => null,
     })
     const rows = Array.from({ length: 120 }, (_, n) => n)
     svc.operation({
-      ...{ name: 'work.list', summary: 'List numbers', input: Page, output: z.array(z.number()), mcp: true },
-      ...{ run: (input: z.output<typeof Page>) => pageOf(rows, input), count: () => rows.length },
+      name: 'work.list',
+      summary: 'List numbers',
+      input: Page,
+      output: z.array(z.number()),
+      mcp: true,
+      run: (input: z.output<typeof Page>) => pageOf(rows, input),
+      count: () => rows.length,
     })
     for (let n = 0; n < 60; n++) {
       svc.operation({
@@ -153,31 +175,77 @@ describe('MCP over HTTP', () => {
         .map(({ name }) => name)
         .toSorted()
     expect(having('destructiveHint', false)).toEqual([
-      ...['agents_nudge', 'agents_pause', 'agents_resume', 'agents_spawn', 'alarms_set', 'checkpoints_take'],
-      ...[
-        'daemon_pause',
-        'daemon_resume',
-        'goals_add',
-        'guardrails_check',
-        'mcp_servers_restart',
-        'memory_add',
-        'messages_send',
-      ],
-      ...['patterns_start', 'plugins_reload', 'questions_answer', 'recordings_replay', 'schedules_add'],
-      ...['sessions_create', 'svc_nudge', 'svc_spawn', 'tasks_resume', 'tasks_run', 'tasks_stream'],
+      'agents_nudge',
+      'agents_pause',
+      'agents_resume',
+      'agents_spawn',
+      'alarms_set',
+      'checkpoints_take',
+      'daemon_pause',
+      'daemon_resume',
+      'goals_add',
+      'guardrails_check',
+      'mcp_servers_restart',
+      'memory_add',
+      'messages_send',
+      'patterns_start',
+      'plugins_reload',
+      'questions_answer',
+      'recordings_replay',
+      'schedules_add',
+      'sessions_create',
+      'svc_nudge',
+      'svc_spawn',
+      'tasks_resume',
+      'tasks_run',
+      'tasks_stream',
     ])
     expect(having('destructiveHint', true)).toEqual([
-      ...['agents_delete', 'agents_update', 'alarms_cancel', 'alarms_update', 'checkpoints_delete'],
-      ...['checkpoints_prune', 'checkpoints_restore', 'goals_abandon', 'goals_update', 'memory_consolidate'],
-      ...['memory_forget', 'models_forget', 'patterns_cancel', 'retention_run', 'schedules_remove'],
-      ...['schedules_update', 'sessions_close', 'svc_kill', 'tasks_cancel', 'todos_mark', 'worktrees_accept'],
+      'agents_delete',
+      'agents_update',
+      'alarms_cancel',
+      'alarms_update',
+      'checkpoints_delete',
+      'checkpoints_prune',
+      'checkpoints_restore',
+      'goals_abandon',
+      'goals_update',
+      'memory_consolidate',
+      'memory_forget',
+      'models_forget',
+      'patterns_cancel',
+      'retention_run',
+      'schedules_remove',
+      'schedules_update',
+      'sessions_close',
+      'svc_kill',
+      'tasks_cancel',
+      'todos_mark',
+      'worktrees_accept',
       'worktrees_discard',
     ])
     expect(having('idempotentHint', true)).toEqual([
-      ...['agents_delete', 'agents_pause', 'agents_resume', 'agents_update', 'alarms_cancel', 'alarms_update'],
-      ...['checkpoints_delete', 'daemon_pause', 'daemon_resume', 'goals_abandon', 'goals_update', 'memory_forget'],
-      ...['patterns_cancel', 'plugins_reload', 'schedules_remove', 'schedules_update', 'sessions_close', 'svc_kill'],
-      ...['tasks_cancel', 'tasks_resume', 'todos_mark'],
+      'agents_delete',
+      'agents_pause',
+      'agents_resume',
+      'agents_update',
+      'alarms_cancel',
+      'alarms_update',
+      'checkpoints_delete',
+      'daemon_pause',
+      'daemon_resume',
+      'goals_abandon',
+      'goals_update',
+      'memory_forget',
+      'patterns_cancel',
+      'plugins_reload',
+      'schedules_remove',
+      'schedules_update',
+      'sessions_close',
+      'svc_kill',
+      'tasks_cancel',
+      'tasks_resume',
+      'todos_mark',
     ])
     expect(having('openWorldHint', true)).toEqual(['tasks_cancel', 'tasks_resume', 'tasks_run', 'tasks_stream'])
     // What decides for people, and what would answer without an end, is no tool.

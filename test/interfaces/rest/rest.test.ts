@@ -299,7 +299,8 @@ describe('an error over HTTP', () => {
     const { ask } = await startKitchenServer()
     const { json, status } = await ask('/rebuilt')
     expect({ status, ...json }).toMatchObject({
-      ...{ status: 500, code: 'program_changed' },
+      status: 500,
+      code: 'program_changed',
       detail: expect.stringContaining('restart the service with: svc restart'),
     })
   })

@@ -35,7 +35,9 @@ it('an agent whose cycles fail is reported with the reason', async () => {
   home.kernel.heartbeat.start()
   await until(home, 'cycle_end')
   expect(await runCheck(home, 'agents')).toEqual({
-    ...{ name: 'agents', level: 'warn', remedy: `see when it tries again: svc why ${id}` },
+    name: 'agents',
+    level: 'warn',
+    remedy: `see when it tries again: svc why ${id}`,
     message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
   })
   const other = await spawn(home)
@@ -96,7 +98,8 @@ it('a model that its server does not have is reported, with those that it has', 
   await using home = await testHostWithModel(() => undefined, { builtins: [doctor], serving })
   expect(await runCheck(home, 'default_model')).toMatchObject({ level: 'ok' })
   await using other = await testHostWithModel(() => undefined, {
-    ...{ builtins: [doctor], serving: { models: ['qwen3:8b'] } },
+    builtins: [doctor],
+    serving: { models: ['qwen3:8b'] },
   })
   expect(await runCheck(other, 'default_model')).toMatchObject({
     level: 'warn',

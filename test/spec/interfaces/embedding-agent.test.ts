@@ -40,11 +40,16 @@ async function scriptedAgent(script: Script | readonly Reply[], options: AgentOp
 
 const sent: unknown[] = []
 const add = tool({
-  ...{ name: 'add', description: 'Adds.', parameters: z.object({ a: z.number(), b: z.number() }) },
+  name: 'add',
+  description: 'Adds.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
   execute: ({ a, b }) => a + b,
 })
 const send = tool({
-  ...{ name: 'send', description: 'Sends.', parameters: z.object({ to: z.string() }), requires_approval: true },
+  name: 'send',
+  description: 'Sends.',
+  parameters: z.object({ to: z.string() }),
+  requires_approval: true,
   execute: ({ to }) => `sent as number ${sent.push(to)}`,
 })
 
@@ -63,8 +68,15 @@ describe('a standalone agent', () => {
     const result = await agent.run('What is two and two?')
     const [bill] = server.bill
     expect(result).toEqual({
-      ...{ status: 'completed', output: 'Four.', parsed: null, error: null, model: 'openai:scripted' },
-      ...{ steps_taken: 1, tool_calls_made: 0, cost_usd: 0, tokens: bill!.input_tokens + bill!.output_tokens },
+      status: 'completed',
+      output: 'Four.',
+      parsed: null,
+      error: null,
+      model: 'openai:scripted',
+      steps_taken: 1,
+      tool_calls_made: 0,
+      cost_usd: 0,
+      tokens: bill!.input_tokens + bill!.output_tokens,
     })
     expect(lastMessages()[0]).toMatchObject({ role: 'system', content: expect.stringMatching(/^You are terse\./) })
     expect(lastMessages()[1]).toEqual({ role: 'user', content: 'What is two and two?' })
@@ -76,7 +88,10 @@ describe('a standalone agent', () => {
       tools: [add],
     })
     expect(await agent.run('What is two and two?')).toMatchObject({
-      ...{ status: 'completed', output: 'Four.', steps_taken: 2, tool_calls_made: 1 },
+      status: 'completed',
+      output: 'Four.',
+      steps_taken: 2,
+      tool_calls_made: 1,
     })
     expect(server.requests[0]!.body.tools!.map(({ function: { name } }) => name)).toEqual(['add'])
     expect(lastMessages().at(-1)).toMatchObject({ role: 'tool', content: '4' })
@@ -85,7 +100,8 @@ describe('a standalone agent', () => {
   it('offers the tools that fit into the prompt from the start, and `find_tools` for the others', async () => {
     const tools = Array.from({ length: 40 }, (_, n) => ({ ...add, name: `add_${n}`, description: 'Adds. '.repeat(50) }))
     const { agent, server } = await scriptedAgent([text('Four.')], {
-      ...{ tools, config: { daemon: { tool_prompt_tokens: 3_000 } } },
+      tools,
+      config: { daemon: { tool_prompt_tokens: 3_000 } },
     })
     await agent.run('What is two and two?')
     const names = server.requests[0]!.body.tools?.map(({ function: { name } }) => name)
@@ -229,7 +245,9 @@ describe('a standalone agent', () => {
 
   it('returns an error to a tool that needs a store, because there is none', async () => {
     const keep = tool({
-      ...{ name: 'keep', description: 'Keeps.', parameters: z.object({}) },
+      name: 'keep',
+      description: 'Keeps.',
+      parameters: z.object({}),
       execute: (_, call) => call.effect({ effect: 'values.set', payload: {} }),
     })
     const { agent, lastMessages } = await scriptedAgent([toolCall('keep'), text('Not kept.')], { tools: [keep] })
@@ -307,12 +325,10 @@ describe('an aborted run', () => {
     const enough = new Error('enough')
     const reported: unknown[] = []
     const wait = tool({
-      ...{
-        name: 'wait',
-        description: 'Waits.',
-        parameters: z.object({ at: z.enum(['once', 'last']) }),
-        read_only: true,
-      },
+      name: 'wait',
+      description: 'Waits.',
+      parameters: z.object({ at: z.enum(['once', 'last']) }),
+      read_only: true,
       execute: ({ at }, { signal }) =>
         new Promise(resolve => {
           signal.addEventListener('abort', () => resolve(reported.push(signal.reason)))
@@ -409,7 +425,8 @@ describe('a tool that requires approval', () => {
     const checked = { ...send, check: () => Promise.reject(new Error('there is no such address')) }
     const onApproval = vi.fn(() => true)
     const { agent, lastMessages } = await scriptedAgent([toolCall('send', { to: 'ada' }), text('Done.')], {
-      ...{ tools: [checked], onApproval },
+      tools: [checked],
+      onApproval,
     })
     await agent.run('Send it.')
     expect(lastMessages().at(-1)!.content).toBe('Error: there is no such address')

@@ -90,7 +90,9 @@ beforeAll(async () => {
   temporary = await ownTemporary()
   server = await modelServer({ script: request => script(request) })
   home = await testHost({
-    ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
+    builtins: BUILTINS,
+    roles: ['cli'],
+    clock: 'system',
     config: { model: { retry_delay: 0 }, daemon: { max_retries: 0 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
   })
@@ -156,17 +158,17 @@ describe('benchmark scenarios', () => {
     const undo = home.kernel.points.add(
       Scenarios,
       {
-        ...{
-          name: 'entry-points',
-          title: 'Doors',
-          measures: 'Whether it pulls',
-          mode: 'task',
-          asks: ['Open the {{which}} door.'],
-        },
+        name: 'entry-points',
+        title: 'Doors',
+        measures: 'Whether it pulls',
+        mode: 'task',
+        asks: ['Open the {{which}} door.'],
         variants: [{ which: 'red' }],
         tools: [
           {
-            ...{ name: 'open_door', description: 'Opens it', parameters: { way: 'push or pull' } },
+            name: 'open_door',
+            description: 'Opens it',
+            parameters: { way: 'push or pull' },
             replies: [
               { text: 'The {{which}} door opens.', when: { way: 'pull' } },
               { text: 'It is stuck.', error: true },
@@ -199,13 +201,11 @@ describe('scenario checks', () => {
     found: { answer?: string; parsed?: unknown; called?: CompletedCall[]; files?: Record<string, string> },
   ) =>
     examine([ScenarioCheck.parse({ what: '-', ...check })], {
-      ...{
-        answer: '',
-        parsed: null,
-        called: [],
-        file: async path => found.files?.[path],
-        run: async () => ({ code: null, text: '' }),
-      },
+      answer: '',
+      parsed: null,
+      called: [],
+      file: async path => found.files?.[path],
+      run: async () => ({ code: null, text: '' }),
       ...found,
     }).then(([value]) => value)
 
@@ -327,7 +327,9 @@ describe('the project during a benchmark', () => {
     script = () => text('Fine.')
     const far = 'https://models.example/v1'
     await using priced = await testHost({
-      ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
+      builtins: BUILTINS,
+      roles: ['cli'],
+      clock: 'system',
       config: { daemon: { budget_usd: 0.3, max_retries: 0 }, model: { max_tokens: 100 } },
       files: { 'models.yaml': 'prices:\n  openai:scripted: { input: 100, output: 50 }\n' },
       env: { OPENAI_BASE_URL: far, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },

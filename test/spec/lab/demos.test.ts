@@ -29,7 +29,9 @@ beforeAll(async () => {
   temporary = await ownTemporary()
   server = await modelServer({ script: () => text(JSON.stringify(THEORY)) })
   home = await testHost({
-    ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system' },
+    builtins: BUILTINS,
+    roles: ['cli'],
+    clock: 'system',
     config: { daemon: { budget_usd: 5 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
   })
@@ -61,7 +63,8 @@ describe('the survival demo', () => {
     const said: string[] = []
     const shown: (readonly string[])[] = []
     const report = await play({
-      ...{ name: 'survival', cycles: 4 },
+      name: 'survival',
+      cycles: 4,
       say: line => said.push(line),
       show: lines => shown.push(lines),
     })
@@ -165,7 +168,8 @@ describe('the demo runner', () => {
     const undo = home.kernel.points.add(
       Demos,
       {
-        ...{ name: 'tiny', summary: 'One agent, one day' },
+        name: 'tiny',
+        summary: 'One agent, one day',
         async play(stage) {
           const trial = await stage.open({ config: { model: { sim_delay: 0 } } })
           await trial.kernel.invoke('agents.spawn', { preset: 'coder' })
@@ -183,7 +187,8 @@ describe('the demo runner', () => {
   it('renders text of agents as inert in both report formats', () => {
     const evil = '</code>```<script>alert(1)</script> ![x](http://evil) | a\u202e\n# not a heading'
     const report: DemoReport = {
-      ...{ title: evil, lead: evil },
+      title: evil,
+      lead: evil,
       blocks: [
         { kind: 'quote', text: evil, by: evil },
         { kind: 'table', head: [evil], rows: [[evil]] },

@@ -79,7 +79,10 @@ interface SentPoint {
 function spanOf(span: Fields): SentSpan {
   const [status] = inside(span, 15)
   return {
-    ...{ trace_id: hexIn(span, 1), span_id: hexIn(span, 2), parent_id: hexIn(span, 4), name: textIn(span, 5) },
+    trace_id: hexIn(span, 1),
+    span_id: hexIn(span, 2),
+    parent_id: hexIn(span, 4),
+    name: textIn(span, 5),
     kind: (span.get(6)?.[0] as number) ?? 0,
     ms: Number(fixed64(span, 8) - fixed64(span, 7)) / 1e6,
     attributes: attributesIn(span, 9),
@@ -96,11 +99,16 @@ function pointsOf(metric: Fields): SentPoint[] {
   const histograms = inside(metric, 9).flatMap(data => inside(data, 1))
   return [
     ...numbers.map(point => ({
-      ...{ ...about, attributes: attributesIn(point, 7), count: 1 },
+      ...about,
+      attributes: attributesIn(point, 7),
+      count: 1,
       value: point.has(4) ? double(point, 4) : Number(view(point.get(6)?.[0]).readBigInt64LE()),
     })),
     ...histograms.map(point => ({
-      ...{ ...about, attributes: attributesIn(point, 9), count: Number(fixed64(point, 4)), value: double(point, 5) },
+      ...about,
+      attributes: attributesIn(point, 9),
+      count: Number(fixed64(point, 4)),
+      value: double(point, 5),
     })),
   ]
 }

@@ -199,30 +199,24 @@ describe('a run', () => {
     const billed = home.server.bill.reduce((sum, entry) => sum + entry.input_tokens + entry.output_tokens, 0)
     const found = await run(home, home.run_id)
     expect(found).toMatchObject({
-      ...{
-        run_id: home.run_id,
-        kind: 'daemon',
-        status: 'running',
-        agents: 1,
-        agent_ids: [id],
-        ended_at: null,
-        exit: null,
-      },
-      ...{
-        goals_generated: 1,
-        goals_completed: 1,
-        goals_abandoned: 0,
-        model_calls: 3,
-        tool_calls: 1,
-        tool_failures: 0,
-      },
-      ...{
-        tokens: billed,
-        model: 'openai:scripted',
-        heartbeat: 10,
-        seed: home.seed,
-        profiles: expect.arrayContaining(['worker']),
-      },
+      run_id: home.run_id,
+      kind: 'daemon',
+      status: 'running',
+      agents: 1,
+      agent_ids: [id],
+      ended_at: null,
+      exit: null,
+      goals_generated: 1,
+      goals_completed: 1,
+      goals_abandoned: 0,
+      model_calls: 3,
+      tool_calls: 1,
+      tool_failures: 0,
+      tokens: billed,
+      model: 'openai:scripted',
+      heartbeat: 10,
+      seed: home.seed,
+      profiles: expect.arrayContaining(['worker']),
     })
     expect(found.duration_s).toBeGreaterThanOrEqual(3)
     expect(found.agents_seen[0]).toMatchObject({ agent_id: id, name: 'worker', tokens: billed, model_calls: 3 })
@@ -243,14 +237,16 @@ describe('a run', () => {
     }
     expect(home.run_id).toMatch(/^run-20260101-000000-[0-9a-f]{6}$/)
     expect(await manifest()).toMatchObject({
-      ...{ run_id: home.run_id, kind: 'daemon', seed: home.seed, heartbeat: 10, default_model: 'openai:scripted' },
-      ...{
-        node: process.version,
-        svc_version: '0.1.0',
-        started_at: '2026-01-01T00:00:00.000Z',
-        ended_at: null,
-        agents: [],
-      },
+      run_id: home.run_id,
+      kind: 'daemon',
+      seed: home.seed,
+      heartbeat: 10,
+      default_model: 'openai:scripted',
+      node: process.version,
+      svc_version: '0.1.0',
+      started_at: '2026-01-01T00:00:00.000Z',
+      ended_at: null,
+      agents: [],
       model_config: { idle_timeout: 30 },
     })
     const { mtimeMs } = await stat(file)
@@ -279,15 +275,13 @@ describe('a run', () => {
     const rows = await home.kernel.use(Store).events(0, 1000)
     expect(lines).toEqual(rows)
     expect(lines.map(({ type }) => type)).toEqual([
-      ...[
-        'agent_spawned',
-        'model_called',
-        'goal_generated',
-        'cycle_done',
-        'model_called',
-        'goal_completed',
-        'cycle_done',
-      ],
+      'agent_spawned',
+      'model_called',
+      'goal_generated',
+      'cycle_done',
+      'model_called',
+      'goal_completed',
+      'cycle_done',
       'agent_changed',
     ])
     home.kernel.heartbeat.start()
@@ -327,24 +321,32 @@ describe('a run', () => {
       appendEvent({ type: 'tool_result', agent_id: id, run_id: task, data: used }),
       ...[1, 2].map(() =>
         bookSpend({
-          ...{ ...spend, agent_id: id, goal_id: null, run_id: task, step: 1, kind: 'task', priced: 'catalogue' },
-          ...{ estimated: false, attempts: 1, duration_ms: 900 },
+          ...spend,
+          agent_id: id,
+          goal_id: null,
+          run_id: task,
+          step: 1,
+          kind: 'task',
+          priced: 'catalogue',
+          estimated: false,
+          attempts: 1,
+          duration_ms: 900,
         }),
       ),
     ])
     await home.kernel.use(Runs).end(task, 'completed')
     expect(await run(home, task)).toMatchObject({
-      ...{
-        kind: 'task',
-        status: 'ended',
-        exit: 'completed',
-        tool_calls: 1,
-        model_calls: 1,
-        tokens: 105,
-        cost_usd: 0.00125,
-        model: 'openai:other',
-      },
-      ...{ task_id: 'task-1', agent_id: id, heartbeat: null },
+      kind: 'task',
+      status: 'ended',
+      exit: 'completed',
+      tool_calls: 1,
+      model_calls: 1,
+      tokens: 105,
+      cost_usd: 0.00125,
+      model: 'openai:other',
+      task_id: 'task-1',
+      agent_id: id,
+      heartbeat: null,
     })
     expect((await run(home, home.run_id)).tool_calls).toBe(0)
     expect((await trace(home, task)).root.children[0]?.children.map(({ name }) => name)).toEqual([
@@ -395,8 +397,15 @@ describe('a run', () => {
     }
     const whole = ({ task_id, run_id }: Awaited<ReturnType<typeof task>>) => ({
       manifest: {
-        ...{ run_id, task_id, kind: 'task', exit: 'completed', seed: home.seed, agents: [{ agent_id: id }] },
-        ...{ svc_version: '0.1.0', model_config: { idle_timeout: 30 }, tools: expect.arrayContaining(['file_write']) },
+        run_id,
+        task_id,
+        kind: 'task',
+        exit: 'completed',
+        seed: home.seed,
+        agents: [{ agent_id: id }],
+        svc_version: '0.1.0',
+        model_config: { idle_timeout: 30 },
+        tools: expect.arrayContaining(['file_write']),
       },
       events: ['task_started', 'model_called', 'task_ended'],
     })

@@ -36,7 +36,9 @@ async function testHostWithTelemetry(config: object, env: Record<string, string>
       return steps.shift() ?? text('nothing more')
     },
     {
-      ...{ roles: ['daemon'], clock: 'system', builtins: [telemetry, metrics, rest] },
+      roles: ['daemon'],
+      clock: 'system',
+      builtins: [telemetry, metrics, rest],
       config: { telemetry: config, daemon: { heartbeat: 0.2, max_retries: 0 } },
       env: {
         SOME_API_KEY: 'canary-secret-42',
@@ -52,12 +54,17 @@ it("an MCP process and the daemon that it starts report spans, and a task joins 
   const taker = await collector()
   await using dir = await project({ ...FAST, 'profiles/worker.yaml': WORKER })
   const env = {
-    ...{ ...(bareEnvironment() as Record<string, string>), SVC_TELEMETRY: '1', OTEL_BSP_SCHEDULE_DELAY: '50' },
-    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: taker.url, OTEL_METRICS_EXPORTER: 'none' },
+    ...(bareEnvironment() as Record<string, string>),
+    SVC_TELEMETRY: '1',
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+    OTEL_EXPORTER_OTLP_ENDPOINT: taker.url,
+    OTEL_METRICS_EXPORTER: 'none',
   }
   const words = [fileURLToPath(new URL('../../../dist/svc.js', import.meta.url)), 'mcp']
   const transport = new StdioClientTransport({
-    ...{ command: process.execPath, args: words, cwd: dir.path },
+    command: process.execPath,
+    args: words,
+    cwd: dir.path,
     env,
     stderr: 'ignore',
   })
@@ -103,8 +110,10 @@ describe('telemetry', () => {
       home = await testHostWithTelemetry(
         { enabled: true, capture_content: true },
         {
-          ...{ OTEL_EXPORTER_OTLP_ENDPOINT: taker.url, OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b' },
-          ...{ OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
+          OTEL_EXPORTER_OTLP_ENDPOINT: taker.url,
+          OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=a%20b',
+          OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+          OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
         },
       )
       agent = await spawn(home)
@@ -128,20 +137,30 @@ describe('telemetry', () => {
     it("sends an agent's turn as invoke_agent, with its model and tool calls as children", () => {
       const [turn] = spansNamed('invoke_agent worker').filter(span => below(span).length > 3)
       expect(turn?.attributes).toMatchObject({
-        ...{ 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.id': agent, 'svc.cycle.result': 'completed' },
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.agent.id': agent,
+        'svc.cycle.result': 'completed',
       })
       expect(turn?.events).toContain('svc.phase')
       const names = below(turn!).map(({ name }) => name)
       expect(names.sort()).toEqual([
-        ...['chat scripted', 'chat scripted', 'chat scripted', 'execute_tool file_read', 'execute_tool file_write'],
+        'chat scripted',
+        'chat scripted',
+        'chat scripted',
+        'execute_tool file_read',
+        'execute_tool file_write',
       ])
       for (const child of below(turn!)) expect(child).toMatchObject({ trace_id: turn?.trace_id })
       const chat = below(turn!).find(({ name }) => name === 'chat scripted')
       expect(chat).toMatchObject({ kind: 3, status: 0 })
       expect(chat?.attributes).toMatchObject({
-        ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'scripted' },
-        ...{ 'gen_ai.usage.input_tokens': expect.any(Number), 'gen_ai.usage.output_tokens': expect.any(Number) },
-        ...{ 'gen_ai.response.finish_reasons': ['tool_calls'], 'svc.call.kind': 'goal_pursuit' },
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': 'openai',
+        'gen_ai.request.model': 'scripted',
+        'gen_ai.usage.input_tokens': expect.any(Number),
+        'gen_ai.usage.output_tokens': expect.any(Number),
+        'gen_ai.response.finish_reasons': ['tool_calls'],
+        'svc.call.kind': 'goal_pursuit',
       })
       const failed = below(turn!).find(({ name }) => name === 'execute_tool file_read')
       expect(failed).toMatchObject({ status: 2, attributes: { 'error.type': 'tool_error' } })

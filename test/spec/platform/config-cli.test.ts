@@ -65,7 +65,10 @@ it('svc config set parses plain values, and says when they take effect', async (
     'seed is 7 in the file, but the environment variable SVC_SEED overrides it',
   )
   expect(parse(await fileOf(dir))).toEqual({
-    ...{ daemon: { heartbeat: 2.5 }, plugins: { allowlist: ['a', 'b'] }, server: { api_key: '12345' }, seed: 7 },
+    daemon: { heartbeat: 2.5 },
+    plugins: { allowlist: ['a', 'b'] },
+    server: { api_key: '12345' },
+    seed: 7,
   })
   expect(await fileOf(dir)).toMatch(/^# mine\ndaemon:\n {2}heartbeat: 2\.5 # s\n/)
   expect(await stdoutOf('unset', 'daemon.heartbeat')).toBe('daemon.heartbeat is unset, effective at the next heartbeat')

@@ -11,18 +11,26 @@ interface Row {
 }
 
 const bool = (initial: boolean, env?: string): Row => ({
-  ...{ default: initial, takes: [!initial], refuses: ['yes', 1, null] },
+  default: initial,
+  takes: [!initial],
+  refuses: ['yes', 1, null],
   ...(env ? { env } : {}),
 })
 const names = (): Row => ({
-  ...{ default: [], takes: [['a', 'b'], []], refuses: ['a', [7], null] },
+  default: [],
+  takes: [['a', 'b'], []],
+  refuses: ['a', [7], null],
 })
 const seconds = (initial: number, refuses: readonly unknown[] = [], takes: readonly unknown[] = []): Row => ({
-  ...{ default: initial, takes: [0.5, 60, ...takes], refuses: [-1, '10', null, Number.POSITIVE_INFINITY, ...refuses] },
+  default: initial,
+  takes: [0.5, 60, ...takes],
+  refuses: [-1, '10', null, Number.POSITIVE_INFINITY, ...refuses],
 })
 const portion = (initial: number): Row => ({ default: initial, takes: [0, 0.5, 1], refuses: [-0.1, 1.1, '0.5', null] })
 const count = (initial: number, least: number): Row => ({
-  ...{ default: initial, takes: [least, 1000], refuses: [least - 1, 1.5, '8', null] },
+  default: initial,
+  takes: [least, 1000],
+  refuses: [least - 1, 1.5, '8', null],
 })
 
 /** Configuration keys of the specification, with the defaults that it leaves open. */
@@ -80,14 +88,18 @@ const TABLE: Readonly<Record<string, Row>> = {
   'telemetry.enabled': bool(false, 'SVC_TELEMETRY'),
   'telemetry.capture_content': bool(false),
   'telemetry.endpoint': {
-    ...{ default: '', takes: ['https://collector.example:4318'], refuses: ['collector:4318', 'ftp://a', 7, null] },
+    default: '',
+    takes: ['https://collector.example:4318'],
+    refuses: ['collector:4318', 'ftp://a', 7, null],
   },
   'model.default_model': { default: '', takes: ['openai:lite'], refuses: [7, null], env: 'SVC_DEFAULT_MODEL' },
   'model.planning_model': { default: '', takes: ['openai:pro'], refuses: [7, null] },
   'model.max_tokens': { default: 4096, takes: [1, 8000], refuses: [0, 1.5, '4096', null] },
   'model.temperature': { default: 0, takes: [0.7, 2], refuses: [-1, 2.1, '0', null] },
   'model.ollama_base_url': {
-    ...{ default: 'http://localhost:11434', takes: ['http://box:11434/v1'], env: 'OLLAMA_BASE_URL' },
+    default: 'http://localhost:11434',
+    takes: ['http://box:11434/v1'],
+    env: 'OLLAMA_BASE_URL',
     refuses: ['', 'box:11434', 7, null],
   },
   'suffering.enabled': bool(true),
@@ -149,8 +161,14 @@ const TABLE: Readonly<Record<string, Row>> = {
 
 /** Reload matrix: these keys are applied while running, all others after a restart. */
 const APPLIED = [
-  ...['heartbeat', 'cycle_timeout', 'max_concurrent_agents', 'wake_poll_interval', 'tool_timeout'],
-  ...['max_steps_policy', 'pursuit_resume', 'pursuit_transcript_max_messages'],
+  'heartbeat',
+  'cycle_timeout',
+  'max_concurrent_agents',
+  'wake_poll_interval',
+  'tool_timeout',
+  'max_steps_policy',
+  'pursuit_resume',
+  'pursuit_transcript_max_messages',
 ].map(name => `daemon.${name}`)
 /** Keys of modules that the specification does not mention. */
 const ALSO_APPLIED = [

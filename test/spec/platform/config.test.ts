@@ -245,7 +245,12 @@ it('a value that the environment overrides is still validated', async () => {
 it('GET and DELETE /config/{key} show one key and remove it from the file', async () => {
   const home = await stateless({ yaml: '# ours\ndaemon:\n  heartbeat: 7 # s\n' })
   expect((await home.ask('/config/daemon.heartbeat')).json).toMatchObject({
-    ...{ key: 'daemon.heartbeat', value: 7, source: 'file', default: 10, env: 'SVC_HEARTBEAT', reload: 'applied' },
+    key: 'daemon.heartbeat',
+    value: 7,
+    source: 'file',
+    default: 10,
+    env: 'SVC_HEARTBEAT',
+    reload: 'applied',
   })
   const missing = await home.ask('/config/daemon.hartbeat')
   expect([missing.status, missing.json.detail]).toEqual([

@@ -42,8 +42,17 @@ it('services support the earlier names of their methods', async () => {
   expect(await use(Agents).others!('coder-1a2b3c4d', 1)).toEqual([])
   expect(await use(Mail).unread!('coder-1a2b3c4d', 1)).toEqual([])
   const others = [
-    ...[use(Schedules).made, use(Alarms).made, use(Runs).begun, use(Runs).ended, use(Runs).begins, use(Runs).ends],
-    ...[use(Mail).shown, use(Store).changed, use(Store).overhear, use(Sandbox).tell, use(Jail).closed],
+    use(Schedules).made,
+    use(Alarms).made,
+    use(Runs).begun,
+    use(Runs).ended,
+    use(Runs).begins,
+    use(Runs).ends,
+    use(Mail).shown,
+    use(Store).changed,
+    use(Store).overhear,
+    use(Sandbox).tell,
+    use(Jail).closed,
     use(HostToken).hindrance,
   ]
   expect(others.map(method => typeof method)).toEqual(others.map(() => 'function'))

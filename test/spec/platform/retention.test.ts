@@ -75,8 +75,16 @@ async function insertRows(home: TestHost & { id: string }): Promise<void> {
     insert('nudges', { nudge_id: `${name}-read`, agent_id: id, message: 'm', created_at: at, delivered_at: at })
     insert('nudges', { nudge_id: `${name}-unread`, agent_id: id, message: 'm', created_at: at })
     insert('suffering_history', {
-      ...{ agent_id: id, at, hourly: 1, load: 0.5, happiness: 0.5, crisis: 0 },
-      ...{ mood: 'calm', severities: '{}', persona: '{}', base: '{}' },
+      agent_id: id,
+      at,
+      hourly: 1,
+      load: 0.5,
+      happiness: 0.5,
+      crisis: 0,
+      mood: 'calm',
+      severities: '{}',
+      persona: '{}',
+      base: '{}',
     })
     insert('alarms', {
       alarm_id: `${name}-reported`,
@@ -105,8 +113,14 @@ async function insertRows(home: TestHost & { id: string }): Promise<void> {
       created_at: at,
     })
     const call = {
-      ...{ agent_id: id, model_call_id: 'm', epoch: 1, step: 1, tool: 't' },
-      ...{ arguments: '{}', args_hash: 'h', started_at: at },
+      agent_id: id,
+      model_call_id: 'm',
+      epoch: 1,
+      step: 1,
+      tool: 't',
+      arguments: '{}',
+      args_hash: 'h',
+      started_at: at,
     }
     for (const status of ['active', 'completed']) {
       const goal_id = `goal-${name}-${status}`
@@ -198,16 +212,20 @@ async function insertRows(home: TestHost & { id: string }): Promise<void> {
 }
 
 const GONE = {
-  ...{ nudges: 1, alarms: 1, approvals: 2, tool_calls: 1, task_runs: 2, sessions: 2, dead_agent_approvals: 1 },
-  ...{
-    suffering_history: 1,
-    sub_agent_instructions: 0,
-    approval_rules: 0,
-    events: 0,
-    spend: 0,
-    runs: 0,
-    expired_sessions: 0,
-  },
+  nudges: 1,
+  alarms: 1,
+  approvals: 2,
+  tool_calls: 1,
+  task_runs: 2,
+  sessions: 2,
+  dead_agent_approvals: 1,
+  suffering_history: 1,
+  sub_agent_instructions: 0,
+  approval_rules: 0,
+  events: 0,
+  spend: 0,
+  runs: 0,
+  expired_sessions: 0,
 }
 
 describe('retention', () => {
@@ -228,15 +246,15 @@ describe('retention', () => {
     ])
     expect(await remainingIds('goals', 'goal_id')).toHaveLength(4)
     expect(await remainingIds('approvals', 'approval_id')).toEqual([
-      ...[
-        'ap-dead',
-        'ap-new-active',
-        'ap-new-active-held',
-        'ap-new-completed',
-        'ap-new-completed-held',
-        'ap-new-pending',
-      ],
-      ...['ap-old-active-held', 'ap-old-completed-held', 'ap-old-pending'],
+      'ap-dead',
+      'ap-new-active',
+      'ap-new-active-held',
+      'ap-new-completed',
+      'ap-new-completed-held',
+      'ap-new-pending',
+      'ap-old-active-held',
+      'ap-old-completed-held',
+      'ap-old-pending',
     ])
     expect(await remainingIds('sessions', 'session_id')).toEqual([
       'sess-new-closed',
@@ -301,7 +319,9 @@ describe('retention', () => {
            attempts, duration_ms, at, budget_window) SELECT 'c-' || i, ?, CASE WHEN i % 2 = 1 THEN 'boss' ELSE ? END,
            CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', i % 5 = 0, 1, 5, ?, ${window}
          FROM ${numbers(from, 1500)}`,
-        ...[id, id, at],
+        id,
+        id,
+        at,
       )
     const first = await status()
     await fill('1', 0)
@@ -338,7 +358,9 @@ describe('retention', () => {
       `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
          attempts, duration_ms, at) SELECT 'c-' || i, ?, ?, 'task', 'm' || i % 2, i, 10, 1, 'catalogue', 0, 1, 5, ? + i * ${DAY / 10}
        FROM ${numbers(0, 200)}`,
-      ...[home.id, home.id, from],
+      home.id,
+      home.id,
+      from,
     )
     const history = async () => {
       const since = new Date(from - DAY).toISOString()
@@ -367,7 +389,11 @@ describe('retention', () => {
         home.root,
         `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, priced,
            estimated, attempts, duration_ms, at) VALUES (?, ?, ?, ?, 'goal_pursuit', 'm', 1000000, 10, 1, 'catalogue', 0, 1, 5, ?)`,
-        ...[`call-${n}`, home.id, home.id, goal_id, at],
+        `call-${n}`,
+        home.id,
+        home.id,
+        goal_id,
+        at,
       )
     expect((await run(home, { dry_run: true })).rows).toMatchObject({ spend: 1 })
     expect((await run(home)).rows).toMatchObject({ spend: 1 })
@@ -512,7 +538,9 @@ it.skipIf(ON_POSTGRES)(
       await writeDirectly(
         home.root,
         `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at) SELECT 'n-' || i, ?, 'm', ?, ? FROM ${numbers(0, many)}`,
-        ...[home.id, at, at],
+        home.id,
+        at,
+        at,
       )
       asked.mockClear()
       expect((await run(home)).rows).toMatchObject({ nudges: many })
@@ -531,7 +559,10 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
       home.root,
       `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
        SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 40_000)}`,
-      ...[home.id, 'x'.repeat(800), at, at],
+      home.id,
+      'x'.repeat(800),
+      at,
+      at,
     )
     const file = `${home.root}/.svc/svc.db`
     // How long the loop was blocked, limited to this process's CPU time: other programs on the machine do not count.
@@ -577,7 +608,10 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
       home.root,
       `INSERT INTO nudges (nudge_id, agent_id, message, created_at, delivered_at)
        SELECT 'n-' || i, ?, ?, ?, ? FROM ${numbers(0, 20_000)}`,
-      ...[home.id, 'x'.repeat(800), at, at],
+      home.id,
+      'x'.repeat(800),
+      at,
+      at,
     )
     const reader = new Sqlite(`${home.root}/.svc/svc.db`)
     reader.pragma('wal_checkpoint(TRUNCATE)')

@@ -39,7 +39,9 @@ async function testHostWithSchedules({ config = {}, builtins = [], ...options }:
   return Object.assign(home, { id })
 }
 const envOf = ({ server }: { server: { url: string } }) => ({
-  ...{ OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' },
+  OPENAI_BASE_URL: server.url,
+  OPENAI_API_KEY: 'test-key',
+  OPENAI_MODEL: 'scripted',
 })
 type Home = Awaited<ReturnType<typeof testHostWithSchedules>>
 
@@ -73,7 +75,10 @@ describe('a schedule', () => {
     const prompts = home.server.requests.map(({ prompt }) => prompt)
     expect(prompts.filter(prompt => prompt.includes('comes from a schedule and will come again'))).toHaveLength(3)
     expect(await get(home, schedule)).toMatchObject({
-      ...{ fired: 3, skipped: 0, last_goal_id: goals[0]?.goal_id, next_at: '2026-01-01T00:00:40.000Z' },
+      fired: 3,
+      skipped: 0,
+      last_goal_id: goals[0]?.goal_id,
+      next_at: '2026-01-01T00:00:40.000Z',
     })
   })
 
@@ -106,7 +111,11 @@ describe('a schedule', () => {
     expect(await goalsOf(first, id)).toHaveLength(0)
     await first.kernel.close()
     await using again = await testHost({
-      ...{ builtins: [...AGENT_MODULES, schedules], root, clock, seed: 2, env: envOf(first) },
+      builtins: [...AGENT_MODULES, schedules],
+      root,
+      clock,
+      seed: 2,
+      env: envOf(first),
     })
     again.kernel.heartbeat.start()
     await cycle(again)
@@ -162,7 +171,8 @@ describe('a schedule', () => {
   it('has a default time zone that must be a known one', async () => {
     await using home = await testHostWithSchedules()
     await expect(home.kernel.config.patch({ schedules: { time_zone: 'Moon/Tycho' } })).rejects.toMatchObject({
-      ...{ code: 'invalid_config', errors: [{ path: 'schedules.time_zone' }] },
+      code: 'invalid_config',
+      errors: [{ path: 'schedules.time_zone' }],
     })
   })
 
@@ -177,12 +187,15 @@ describe('a schedule', () => {
     const { schedule_id } = await add(home, { every: 10 })
     await pass(home, 10_000)
     expect(await home.kernel.invoke('schedules.update', { schedule_id, enabled: false })).toMatchObject({
-      ...{ enabled: false, next_at: null },
+      enabled: false,
+      next_at: null,
     })
     await pass(home, 35_000)
     expect(await goalsOf(home, home.id)).toHaveLength(1)
     expect(await home.kernel.invoke('schedules.update', { schedule_id, enabled: true })).toMatchObject({
-      ...{ enabled: true, next_at: '2026-01-01T00:00:55.000Z', skipped: 0 },
+      enabled: true,
+      next_at: '2026-01-01T00:00:55.000Z',
+      skipped: 0,
     })
     await home.kernel.invoke('schedules.remove', { schedule_id })
     await expect(home.kernel.invoke('schedules.remove', { schedule_id })).rejects.toMatchObject({ status: 404 })
@@ -207,7 +220,10 @@ describe('slots missed while nothing could run', () => {
     await look(home)
     expect(await goalsOf(home, home.id)).toHaveLength(1)
     expect(await get(home, schedule)).toMatchObject({
-      ...{ fired: 1, skipped: 9, last_skip: 'nothing was running at that time', next_at: '2026-01-01T01:50:00.000Z' },
+      fired: 1,
+      skipped: 9,
+      last_skip: 'nothing was running at that time',
+      next_at: '2026-01-01T01:50:00.000Z',
     })
   })
 
@@ -244,7 +260,10 @@ describe('slots missed while nothing could run', () => {
     await home.kernel.invoke('agents.resume', { id: home.id })
     await look(home)
     expect(await get(home, schedule)).toMatchObject({
-      ...{ held_by: null, fired: 1, skipped: 2, last_skip: 'the agent was paused' },
+      held_by: null,
+      fired: 1,
+      skipped: 2,
+      last_skip: 'the agent was paused',
     })
   })
 
@@ -377,7 +396,9 @@ it("a schedule from an older database, which counted the daemon's cycles, contin
     VALUES ('s', 'a', 'Tidy up', 3, 500, 0)`)
   db.exec(MIGRATIONS[step]?.sql ?? '')
   expect(db.prepare('SELECT last_fired_cycle, enabled, fired FROM schedules').get()).toEqual({
-    ...{ last_fired_cycle: 7, enabled: 1, fired: 0 },
+    last_fired_cycle: 7,
+    enabled: 1,
+    fired: 0,
   })
 })
 

@@ -238,7 +238,10 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
         }),
       )
       expect(Object.fromEntries(leases.map(({ id }, n) => [id, ended[n]]))).toEqual({
-        ...{ a: 'ok', b: 'fenced', c: 'refused', d: 'ok' },
+        a: 'ok',
+        b: 'fenced',
+        c: 'refused',
+        d: 'ok',
       })
       expect(await values()).toEqual(['a', 'd'])
       const held = await store_().all("SELECT id FROM leases WHERE kind = 'agent' AND owner IS NOT NULL")
@@ -396,9 +399,20 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
     const micros = 10
     const hold = (n: number) =>
       holdSpend({
-        ...{ call_id: `c${n}`, owner: 'o', by_daemon: false, agent_id: null, root_agent_id: null, goal_id: null },
-        ...{ kind: 'task', model: 'm', priced: 'list', amount: { micros, tokens: 1 } },
-        ...{ limits: { micros: 75, tokens: 0 }, bound: micros, agents: [], expires_at: NEVER },
+        call_id: `c${n}`,
+        owner: 'o',
+        by_daemon: false,
+        agent_id: null,
+        root_agent_id: null,
+        goal_id: null,
+        kind: 'task',
+        model: 'm',
+        priced: 'list',
+        amount: { micros, tokens: 1 },
+        limits: { micros: 75, tokens: 0 },
+        bound: micros,
+        agents: [],
+        expires_at: NEVER,
       })
     const held = await Promise.all(Array.from({ length: 30 }, (_, n) => store_(n % 2 ? here : there).apply([hold(n)])))
     expect(held.filter(Boolean)).toHaveLength(7)

@@ -31,7 +31,9 @@ const record = defineEffect({
   schema: z.object({ key: z.string() }),
   events: ({ key }) => [
     {
-      ...{ type: 'recorded', agent_id: null, data: { key } },
+      type: 'recorded',
+      agent_id: null,
+      data: { key },
       unless: { sql: 'SELECT 1 FROM plugin_values WHERE key = ?', params: [key] },
     },
   ],

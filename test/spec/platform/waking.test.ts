@@ -17,7 +17,8 @@ async function idlers(
   options: TestHostOptions = {},
 ) {
   const home = await testHostWithModel(() => goalAnswer(''), {
-    ...{ builtins: [waking, ...builtins], clock: 'system' },
+    builtins: [waking, ...builtins],
+    clock: 'system',
     ...options,
     config: { daemon: { heartbeat: 60, min_rest: 0, ...config } },
   })
@@ -121,7 +122,8 @@ describe('watched files', () => {
       },
     }
     await using home = await idlers({ watch_files: ['todo.txt'], wake_poll_interval: 600 }, [], {
-      ...{ files: { 'todo.txt': 'one' }, ports: { files: deaf as never } },
+      files: { 'todo.txt': 'one' },
+      ports: { files: deaf as never },
     })
     await startAgent(home)
     expect(home.logged('cannot be watched and is only checked every 600 s: no watches left').length).toBeGreaterThan(0)

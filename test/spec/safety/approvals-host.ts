@@ -34,7 +34,8 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
     add('again', { requires_approval: true, idempotent: true }),
     add('look'),
     add('run', {
-      ...{ requires_approval: true, shell_arguments: ['text'] },
+      requires_approval: true,
+      shell_arguments: ['text'],
       parameters: z.object({ text: z.string(), cwd: z.string().default('.'), background: z.boolean().default(false) }),
     }),
     add('post', {

@@ -232,7 +232,8 @@ describe('a gated tool', () => {
 
 describe('a file_write that is approved after a restart', () => {
   const settings = {
-    ...{ builtins: [approvals], clock: 'system' as const },
+    builtins: [approvals],
+    clock: 'system' as const,
     config: { approval: { enabled: true, require_for: ['file_write'] }, daemon: { heartbeat: 0.2, min_rest: 0 } },
   }
 
@@ -336,7 +337,9 @@ describe('an approval', () => {
     await home.kernel.invoke('goals.abandon', { goal_id })
     await until(async () => (await pending(home)).length === 0)
     expect(await show(home, approval_id)).toMatchObject({
-      ...{ status: 'denied', resolved_by: 'system', reason: 'its goal has ended' },
+      status: 'denied',
+      resolved_by: 'system',
+      reason: 'its goal has ended',
     })
     expect((await detail(home, home.id)).status).not.toBe('waiting_approval')
     expect(home.runs).toEqual([])

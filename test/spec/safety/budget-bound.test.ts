@@ -99,16 +99,25 @@ it.each(SETTINGS)(
     const usd = limit / 1e6
     const config = {
       daemon: {
-        ...{ budget_usd: usd, budget_tokens: limit, budget_mode: mode, max_retries: 1 },
-        ...{ budget_reserve_usd_pursuit: estimate / 1e6, budget_reserve_tokens_pursuit: estimate },
+        budget_usd: usd,
+        budget_tokens: limit,
+        budget_mode: mode,
+        max_retries: 1,
+        budget_reserve_usd_pursuit: estimate / 1e6,
+        budget_reserve_tokens_pursuit: estimate,
       },
       model: { retry_delay: 0, retry_cap: 0, breaker_failures: 0 },
     }
     const processes: TestHost[] = []
     for (let n = 0; n < PROCESSES; n++) {
       const home = await testHost({
-        ...{ root: dir.path, builtins: [store, models, budget, provider], roles: ['server'], clock: 'system' },
-        ...{ config, files: { 'models.yaml': MODELS }, seed: 1_000 + n },
+        root: dir.path,
+        builtins: [store, models, budget, provider],
+        roles: ['server'],
+        clock: 'system',
+        config,
+        files: { 'models.yaml': MODELS },
+        seed: 1_000 + n,
       })
       onTestFinished(() => home.close())
       processes.push(home)
@@ -160,8 +169,12 @@ it.each(SETTINGS)(
           const spend = await kernel
             .use(Models)
             .call({
-              ...{ model: 'dice:m', messages: [{ role: 'user', content: TEXT, tool_call_id: id }], tools: [] },
-              ...{ temperature: 0, max_tokens, signal: abort.signal },
+              model: 'dice:m',
+              messages: [{ role: 'user', content: TEXT, tool_call_id: id }],
+              tools: [],
+              temperature: 0,
+              max_tokens,
+              signal: abort.signal,
               purpose: { agent_id: `agent-${who}`, goal_id: null, cycle_num: n, kind: 'goal_pursuit' },
             })
             .then(

@@ -13,15 +13,24 @@ import { eventsOf, reservations, rows, status, testHostWithBudget } from './budg
 const PURPOSE: CallPurpose = { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'other' }
 const call = (home: Pick<TestHost, 'kernel'>) =>
   home.kernel.use(Models).call({
-    ...{ model: null, messages: [{ role: 'user', content: 'x'.repeat(400) }], tools: [], temperature: 0 },
-    ...{ max_tokens: 100, purpose: PURPOSE, signal: new AbortController().signal },
+    model: null,
+    messages: [{ role: 'user', content: 'x'.repeat(400) }],
+    tools: [],
+    temperature: 0,
+    max_tokens: 100,
+    purpose: PURPOSE,
+    signal: new AbortController().signal,
   })
 
 let seed = 1
 /** Opens a process of the project; with the role `daemon` it becomes the daemon. */
 const open = (dir: TempDir, options: TestHostOptions = {}, script = () => text('Hello.')) =>
   testHostWithBudget(script, {
-    ...{ root: dir.path, builtins: [daemon], roles: ['server'], clock: 'system', seed: seed++ },
+    root: dir.path,
+    builtins: [daemon],
+    roles: ['server'],
+    clock: 'system',
+    seed: seed++,
     ...options,
     config: { model: { retry_delay: 0 }, ...(options.config as object) },
   })
@@ -201,15 +210,19 @@ describe('a process that dies during a call', () => {
       {
         effect: 'budget.hold',
         payload: {
-          ...{
-            call_id,
-            owner: 'a process that is gone',
-            by_daemon: by_daemon === 1,
-            agent_id: 'ada',
-            root_agent_id: 'ada',
-          },
-          ...{ goal_id: null, kind: 'goal_pursuit', model: 'openai:scripted', priced: 'catalogue' },
-          ...{ amount: { micros: 100_000, tokens: 500 }, limits: { micros: 0, tokens: 0 }, bound: 100_000, agents: [] },
+          call_id,
+          owner: 'a process that is gone',
+          by_daemon: by_daemon === 1,
+          agent_id: 'ada',
+          root_agent_id: 'ada',
+          goal_id: null,
+          kind: 'goal_pursuit',
+          model: 'openai:scripted',
+          priced: 'catalogue',
+          amount: { micros: 100_000, tokens: 500 },
+          limits: { micros: 0, tokens: 0 },
+          bound: 100_000,
+          agents: [],
           expires_at: kernel.ports.clock.ms() + expires_in,
         },
       },
@@ -222,8 +235,10 @@ describe('a process that dies during a call', () => {
     expect(await status(server)).toMatchObject({ reserved: { usd: 0.1, tokens: 500 }, spent: { usd: 0 } })
     await server.kernel.use(Daemon).start()
     expect(await status(server)).toMatchObject({
-      ...{ reserved: { usd: 0, tokens: 0 }, spent: { usd: 0.1, tokens: 500 } },
-      ...{ approximate: { usd: 0.1, tokens: 500 }, unconfirmed: { usd: 0.1, tokens: 500 } },
+      reserved: { usd: 0, tokens: 0 },
+      spent: { usd: 0.1, tokens: 500 },
+      approximate: { usd: 0.1, tokens: 500 },
+      unconfirmed: { usd: 0.1, tokens: 500 },
     })
     // One amount is named once.
     const { message } = await status(server)
@@ -248,9 +263,18 @@ describe('a process that dies during a call', () => {
     await leave(server, 'call-1', { expires_in: -1 })
     expect((await status(server)).spent).toEqual({ usd: 0.1, tokens: 500 })
     const booking = bookSpend({
-      ...{ call_id: 'call-1', agent_id: 'ada', goal_id: null, kind: 'goal_pursuit', model: 'openai:scripted' },
-      ...{ cost_micros: 700, input_tokens: 30, output_tokens: 4, priced: 'catalogue', estimated: false },
-      ...{ attempts: 1, duration_ms: 5 },
+      call_id: 'call-1',
+      agent_id: 'ada',
+      goal_id: null,
+      kind: 'goal_pursuit',
+      model: 'openai:scripted',
+      cost_micros: 700,
+      input_tokens: 30,
+      output_tokens: 4,
+      priced: 'catalogue',
+      estimated: false,
+      attempts: 1,
+      duration_ms: 5,
     })
     for (const _ of [1, 2]) await server.kernel.use(Store).apply([booking])
     expect((await status(server)).spent).toEqual({ usd: 0.0007, tokens: 34 })

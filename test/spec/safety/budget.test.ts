@@ -44,8 +44,14 @@ const results = (home: TestHost) => {
 const PURPOSE: CallPurpose = { agent_id: 'ada', goal_id: null, cycle_num: 1, kind: 'task' }
 const call = (home: TestHost, more: Partial<ModelCall> = {}) =>
   home.kernel.use(Models).call({
-    ...{ model: null, messages: [{ role: 'user', content: 'x '.repeat(96) }], tools: [], temperature: 0 },
-    ...{ max_tokens: MAX_TOKENS, purpose: PURPOSE, signal: new AbortController().signal, ...more },
+    model: null,
+    messages: [{ role: 'user', content: 'x '.repeat(96) }],
+    tools: [],
+    temperature: 0,
+    max_tokens: MAX_TOKENS,
+    purpose: PURPOSE,
+    signal: new AbortController().signal,
+    ...more,
   })
 
 /** Cost of 100 input tokens and the maximum output tokens. */
@@ -238,7 +244,8 @@ describe('a budget limit', () => {
       /, or lower daemon\.budget_reserve_usd_generation\. Next run: \d{4}-/,
     )
     expect(await status(home)).toMatchObject({
-      ...{ tight: true, exceeded: false },
+      tight: true,
+      exceeded: false,
       message: 'Tight: $0.00 of $0.04 spent; the $0.04 left are less than a call may cost ($0.05). Raise a limit.',
     })
     await home.kernel.config.set('daemon.budget_usd', 1)
@@ -368,11 +375,20 @@ describe('the budget status', () => {
   it('shows `unlimited` first without limits', async () => {
     await using home = await testHostWithModel(busyModel())
     expect(await status(home)).toEqual({
-      ...{ spent: { usd: 0, tokens: 0 }, reserved: { usd: 0, tokens: 0 } },
-      ...{ remaining: { usd: null, tokens: null }, limits: { usd: null, tokens: null } },
-      ...{ mode: 'reserve', exceeded: false, tight: false, unlimited: true, problem: null, window_began_at: null },
-      ...{ message: 'Unlimited: $0.00 and 0 tokens spent.', approximate: { usd: 0, tokens: 0 } },
-      ...{ unconfirmed: { usd: 0, tokens: 0 }, unpriced_tokens: 0 },
+      spent: { usd: 0, tokens: 0 },
+      reserved: { usd: 0, tokens: 0 },
+      remaining: { usd: null, tokens: null },
+      limits: { usd: null, tokens: null },
+      mode: 'reserve',
+      exceeded: false,
+      tight: false,
+      unlimited: true,
+      problem: null,
+      window_began_at: null,
+      message: 'Unlimited: $0.00 and 0 tokens spent.',
+      approximate: { usd: 0, tokens: 0 },
+      unconfirmed: { usd: 0, tokens: 0 },
+      unpriced_tokens: 0,
     })
   })
 
@@ -383,8 +399,11 @@ describe('the budget status', () => {
     const calls = [call(home)]
     await home.server.request(1)
     expect(await status(home)).toMatchObject({
-      ...{ reserved: { usd: 0.1, tokens: 500 }, remaining: { usd: 0.9, tokens: 4_500 } },
-      ...{ message: '$0.00 of $1.00 and 0 of 5,000 tokens spent.', exceeded: false, unlimited: false },
+      reserved: { usd: 0.1, tokens: 500 },
+      remaining: { usd: 0.9, tokens: 4_500 },
+      message: '$0.00 of $1.00 and 0 of 5,000 tokens spent.',
+      exceeded: false,
+      unlimited: false,
     })
     calls.push(call(home))
     await Promise.all(calls)

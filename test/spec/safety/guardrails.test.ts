@@ -138,7 +138,9 @@ describe('the places where text is checked', () => {
 
   it('a blocked answer is replaced by a notice', async () => {
     await using home = await testHostWithGuardrails({
-      ...{ builtins: TASK_MODULES, roles: ['server'], steps: [text(`It is ${MAIL}.`)] },
+      builtins: TASK_MODULES,
+      roles: ['server'],
+      steps: [text(`It is ${MAIL}.`)],
       guardrails: { pii_action: 'block' },
     })
     expect(await run(home, await spawn(home), 'Who is it?')).toMatchObject({

@@ -52,15 +52,18 @@ describe('a message', () => {
     expect(answer).toBeNull()
     expect(await messages(home, bob)).toEqual([
       {
-        ...{
-          message_id,
-          type: 'query',
-          from_agent: 'operator',
-          to_agent: bob,
-          subject: 'Drafts',
-          body: 'Which draft?',
-        },
-        ...{ reply_to: null, thread_id: message_id, priority: 4, expects_reply: true, read: true, metadata: {} },
+        message_id,
+        type: 'query',
+        from_agent: 'operator',
+        to_agent: bob,
+        subject: 'Drafts',
+        body: 'Which draft?',
+        reply_to: null,
+        thread_id: message_id,
+        priority: 4,
+        expects_reply: true,
+        read: true,
+        metadata: {},
         ts: expect.stringMatching(/Z$/),
       },
     ])
@@ -454,7 +457,8 @@ describe('mailbox files', () => {
 
   it('deliver a line of another program at once, without waiting for the poll interval', async () => {
     await using home = await testHostWithMail(() => NOTHING, {
-      ...{ clock: 'system', builtins: [waking] },
+      clock: 'system',
+      builtins: [waking],
       config: { daemon: { heartbeat: 3600, wake_poll_interval: 3600 } },
     })
     const ann = await spawn(home, 'ann')

@@ -26,7 +26,8 @@ export async function testHostWithEconomy({
   ...options
 }: EconomyHostOptions = {}) {
   const home = await testHost({
-    ...{ roles: ['cli'], builtins: [...AGENT_MODULES, ...WORLD, ...builtins] },
+    roles: ['cli'],
+    builtins: [...AGENT_MODULES, ...WORLD, ...builtins],
     files: { 'profiles/worker.yaml': WORKER },
     ...options,
     config: { economy: { enabled: true, ...rules }, model: { sim_delay: 0 } } as never,

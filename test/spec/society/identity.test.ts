@@ -172,7 +172,8 @@ describe("an agent's identity", () => {
       name: 'farm',
       setup: svc =>
         void svc.add(LifeSummaries, {
-          ...{ name: 'farm', title: 'On the farm' },
+          name: 'farm',
+          title: 'On the farm',
           summarize: async () => ({ hens: 7, friends: ['Bess', 'Dot\n## Not a heading'], owner: null }),
         }),
     })

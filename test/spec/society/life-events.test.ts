@@ -44,7 +44,7 @@ async function letters(
     config: {
       economy: { enabled: true, life_event_chance: 0, ...more.rules },
       daemon: more.daemon ?? {},
-      ...{ model: { retry_delay: 0 } },
+      model: { retry_delay: 0 },
     },
   })
   const id = await spawn(home)
@@ -381,14 +381,15 @@ describe('the record of a life', () => {
     const summary = JSON.parse(await read(home.root, ann, 'summary.json')) as Record<string, unknown>
     const now = await citizen(home, ann)
     expect(summary).toMatchObject({
-      ...{
-        agent_id: ann,
-        name: 'worker',
-        role: 'does what the script says',
-        cycles_lived: now.cycles_alive,
-        died_at: null,
-      },
-      ...{ final_money: now.balance, gambling: { bets: 1, wins: now.wins }, goals_completed: 0, goals_abandoned: 0 },
+      agent_id: ann,
+      name: 'worker',
+      role: 'does what the script says',
+      cycles_lived: now.cycles_alive,
+      died_at: null,
+      final_money: now.balance,
+      gambling: { bets: 1, wins: now.wins },
+      goals_completed: 0,
+      goals_abandoned: 0,
     })
     expect(summary.career_path).toContain('Became Analyst.')
     expect(summary.happiest).toBeGreaterThanOrEqual(now.happiness)

@@ -31,7 +31,11 @@ const effective = (inner: PersistedState, home: PersonaFields = DEFAULT_HOME) =>
 const under = (severities: Record<string, number>, trend: 'rising' | 'easing' = 'rising'): PersistedState => ({
   ...initialState(),
   stressors: Object.entries(severities).map(([stressor, severity]) => ({
-    ...{ stressor, severity, peak: severity, trend, since: 0 },
+    stressor,
+    severity,
+    peak: severity,
+    trend,
+    since: 0,
   })),
 })
 const severityOf = (inner: PersistedState, name: string) =>

@@ -348,7 +348,9 @@ describe('the stressors of an agent', () => {
           },
         })
         svc.add(Stressors, {
-          ...{ name: 'broken', description: 'x', condition: 'y' },
+          name: 'broken',
+          description: 'x',
+          condition: 'y',
           sense() {
             throw new Error('no sense at all')
           },
@@ -414,7 +416,9 @@ describe('stored suffering', () => {
   it('counts what a cycle took in only once, even when its commit fails', async () => {
     let fails = false
     const nothing = defineEffect({
-      ...{ name: 'test.nothing', mustChange: true, schema: z.object({}) },
+      name: 'test.nothing',
+      mustChange: true,
+      schema: z.object({}),
       statements: () => [{ sql: "UPDATE agents SET error = NULL WHERE agent_id = 'nobody'" }],
     })
     const plugin = definePlugin({

@@ -87,7 +87,9 @@ describe("an agent's specialization", () => {
     await endGoals(home, ann, 'Fix the bug', '++++')
     await endGoals(home, ann, 'Draft an essay', '+---')
     expect(await specialization(home, ann)).toEqual({
-      ...{ agent_id: ann, goals: 8, strengths: ['coding'] },
+      agent_id: ann,
+      goals: 8,
+      strengths: ['coding'],
       // Four times the variance of 1 and 0.25.
       score: 0.5625,
       types: [

@@ -45,16 +45,16 @@ describe('the message toolkits', () => {
     const names = (kit: string) => home.kernel.points.find(Toolkits, kit)?.tools.map(({ name }) => name)
     expect(names('comms')).toEqual(['send_message', 'read_inbox'])
     expect(names('a2a')).toEqual([
-      ...[
-        'send_request',
-        'send_query',
-        'send_review_request',
-        'check_inbox',
-        'read_message',
-        'reply',
-        'accept_request',
-      ],
-      ...['reject_request', 'list_agents', 'find_agent'],
+      'send_request',
+      'send_query',
+      'send_review_request',
+      'check_inbox',
+      'read_message',
+      'reply',
+      'accept_request',
+      'reject_request',
+      'list_agents',
+      'find_agent',
     ])
     expect(names('delegation')).toEqual(['delegate_task', 'check_delegation', 'list_peers'])
   })
@@ -76,8 +76,13 @@ describe('the message toolkits', () => {
     await call(home, bob, 'reply', { id: query, body: 'Because.' })
     const all = (await messages(home, ann)).map(({ type, priority, body }) => `${type} ${priority}: ${body}`).reverse()
     expect(all).toEqual([
-      ...['request 7: Lift this.', 'ack 4: Accepted.', 'response 4: Lifted.', 'review 4: Text', 'reject 4: No time.'],
-      ...['query 4: Why?', 'answer 4: Because.'],
+      'request 7: Lift this.',
+      'ack 4: Accepted.',
+      'response 4: Lifted.',
+      'review 4: Text',
+      'reject 4: No time.',
+      'query 4: Why?',
+      'answer 4: Because.',
     ])
     const answer = (await messages(home, ann, { type: 'answer' }))[0]!
     await expect(call(home, ann, 'reply', { id: answer.message_id, body: 'Thanks' })).rejects.toThrow(

@@ -38,7 +38,8 @@ function hostFor(turns: Record<string, Turn[]>, root?: string) {
 
 async function give(home: TestHost, goal: string): Promise<string> {
   const { agent_id } = (await home.kernel.invoke('agents.spawn', {
-    ...{ preset: 'worker', workspace: project },
+    preset: 'worker',
+    workspace: project,
   })) as AgentDetail
   await home.kernel.invoke('goals.add', { id: agent_id, objective: goal })
   return agent_id

@@ -42,7 +42,8 @@ it('an interceptor refuses a call before anyone is asked about it', async () => 
 it('interceptors change arguments and results, the lowest stage first', async () => {
   const order: string[] = []
   const named = (name: string, stage: number): ToolInterceptor => ({
-    ...{ name, stage },
+    name,
+    stage,
     async intercept(args, { agent_id }, next, tool) {
       order.push(`${name}: ${tool.name}`)
       expect(agent_id).not.toBe('')

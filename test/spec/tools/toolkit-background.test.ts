@@ -280,7 +280,10 @@ describe('an agent with a program in the background', () => {
     await host.kernel.close()
     for (let restarts = 0; restarts < 2; restarts++) {
       await using again = await testHost({
-        ...{ builtins: [...AGENT_MODULES, shell, schedules], root: host.root, clock: 'system', seed: 2 + restarts },
+        builtins: [...AGENT_MODULES, shell, schedules],
+        root: host.root,
+        clock: 'system',
+        seed: 2 + restarts,
       })
       await until(async () => ((await again.kernel.invoke('alarms.all')) as unknown[]).length === 1)
       expect(await again.kernel.invoke('alarms.all')).toMatchObject([

@@ -52,7 +52,13 @@ afterEach(async () => {
 function callOf(more: Partial<ToolCall>): ToolCall {
   const { signal } = new AbortController()
   return {
-    ...{ call_id: 'c1', agent_id: 'coder-1', goal_id: null, cycle_num: 1, signal, workspace, idempotency_key: 'k' },
+    call_id: 'c1',
+    agent_id: 'coder-1',
+    goal_id: null,
+    cycle_num: 1,
+    signal,
+    workspace,
+    idempotency_key: 'k',
     effect: () => {},
     ...more,
   }
@@ -426,7 +432,9 @@ describe("an agent's knowledge of a file", () => {
     const edit = async (name: string, n: number) => {
       const [path, folder] = n % 2 ? ['src/a.txt', workspace] : ['a.txt', inWorkspace('src')]
       const answer = await use('file_edit', { path, old_text: name, new_text: `done ${n}` }, undefined, {
-        ...{ agent_id: `coder-${n % 2}`, goal_id: `goal-${n % 2}`, workspace: folder },
+        agent_id: `coder-${n % 2}`,
+        goal_id: `goal-${n % 2}`,
+        workspace: folder,
       })
       return answer.startsWith('Changed') ? `done ${n}` : answer.includes(CHANGED) ? name : answer
     }

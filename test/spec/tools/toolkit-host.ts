@@ -9,7 +9,9 @@ import { use } from '../use.ts'
  */
 export async function testHostWithTools(builtins: readonly PluginDefinition[], config: Record<string, unknown> = {}) {
   const home = await testHost({
-    ...{ builtins: [...AGENT_MODULES, ...builtins], roles: ['cli'], config },
+    builtins: [...AGENT_MODULES, ...builtins],
+    roles: ['cli'],
+    config,
     files: { 'profiles/worker.yaml': WORKER },
   })
   const ids = [await spawn(home), await spawn(home)] as const

@@ -44,7 +44,9 @@ async function open(options: { tools?: Record<string, unknown>; programs?: strin
     ...(root ? { root } : {}),
     env: {
       PATH: `${join(machine.path, 'bin')}:${process.env.PATH}`,
-      ...{ HOME: join(machine.path, 'home'), ANTHROPIC_API_KEY: 'canary-anthropic', OPENAI_API_KEY: 'canary-openai' },
+      HOME: join(machine.path, 'home'),
+      ANTHROPIC_API_KEY: 'canary-anthropic',
+      OPENAI_API_KEY: 'canary-openai',
     },
   })
   const close = home.close.bind(home)
@@ -193,8 +195,18 @@ describe('a background code task', () => {
     const dir = await tempDir()
     const gone = Number(execFileSync('sh', ['-c', 'echo $$']).toString())
     const record = {
-      ...{ v: 1, task_id: 'code-0a', agent_id: 'coder-1', program: 'claude', model: null, task: 'x', folder: '.' },
-      ...{ status: 'running', reason: null, started_at: 1, ended_at: null, watched_by: gone },
+      v: 1,
+      task_id: 'code-0a',
+      agent_id: 'coder-1',
+      program: 'claude',
+      model: null,
+      task: 'x',
+      folder: '.',
+      status: 'running',
+      reason: null,
+      started_at: 1,
+      ended_at: null,
+      watched_by: gone,
     }
     await dir.write({ '.svc/journals/coder-1/code-tasks/code-0a.json': JSON.stringify(record) })
     await open({ root: dir.path })

@@ -229,7 +229,9 @@ describe('a web search', () => {
 
   it('with Tavily sends a POST with its key, and reads summaries', async () => {
     await using home = await open({
-      ...{ web_search_provider: 'tavily', web_search_url: `${site}/search`, web_search_key: 'tvly-1' },
+      web_search_provider: 'tavily',
+      web_search_url: `${site}/search`,
+      web_search_key: 'tvly-1',
     })
     const bodies: string[] = []
     answer = async (request, response) => {
@@ -255,7 +257,9 @@ describe('a web search', () => {
     ['has no more credits', 432, 'answered 432, so the plan of tools.web_search_key is used up'],
   ])('reports when Tavily %s', async (_, status, sentence) => {
     await using home = await open({
-      ...{ web_search_provider: 'tavily', web_search_url: `${site}/search`, web_search_key: 'tvly-1' },
+      web_search_provider: 'tavily',
+      web_search_url: `${site}/search`,
+      web_search_key: 'tvly-1',
     })
     answer = respondWith('{"detail": {"error": "refused"}}', 'application/json', status)
     const found = await use(home, 'web_search', { query: 'x' })

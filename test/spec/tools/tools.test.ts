@@ -76,16 +76,20 @@ describe('all tools of the project', async () => {
     expect(offered.length).toBeLessThan(25)
     expect(offered).toEqual(
       expect.arrayContaining([
-        ...['file_read', 'file_write', 'file_edit', 'list_dir', 'shell_exec', 'web_fetch', 'web_search'],
-        ...[
-          'add_subgoals',
-          'update_plan',
-          'ask_operator',
-          'write_notepad',
-          'read_notepad',
-          'find_tools',
-          'finish_goal',
-        ],
+        'file_read',
+        'file_write',
+        'file_edit',
+        'list_dir',
+        'shell_exec',
+        'web_fetch',
+        'web_search',
+        'add_subgoals',
+        'update_plan',
+        'ask_operator',
+        'write_notepad',
+        'read_notepad',
+        'find_tools',
+        'finish_goal',
       ]),
     )
     const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
@@ -307,7 +311,8 @@ describe('an agent whose tools do not fit into its prompt', () => {
     const offered = async (more: string, tool_prompt_tokens: number, ...calls: { name: string }[]) => {
       const { script, requests } = scriptCalls(...calls)
       await using home = await testHostWithModel(script, {
-        ...{ builtins: [GARDEN, KITCHEN, outside], config: { daemon: { tool_prompt_tokens } } },
+        builtins: [GARDEN, KITCHEN, outside],
+        config: { daemon: { tool_prompt_tokens } },
         files: { 'profiles/worker.yaml': profile(more) },
       })
       await driven(home)
@@ -470,7 +475,10 @@ describe('the tools of an agent', () => {
     const given = await toolsOf(home, agent_id)
     expect(given).toMatchObject({ agent_id, budget_tokens: 547 })
     expect(given.tools.find(({ name }) => name === 'bake_bread')).toMatchObject({
-      ...{ toolkit: 'kitchen', owner: 'kit-kitchen', offered: false, danger: null },
+      toolkit: 'kitchen',
+      owner: 'kit-kitchen',
+      offered: false,
+      danger: null,
     })
     expect(given.tools.every(({ tokens }) => tokens > 10)).toBe(true)
     expect(given.offered_tokens).toBeLessThanOrEqual(547)

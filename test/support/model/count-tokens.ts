@@ -27,7 +27,8 @@ const count: Record<string, (text: string) => number> = {
 
 const texts = JSON.parse(await readFile(file, 'utf8')) as { kind: string; text: string }[]
 const counted = texts.map(({ kind, text }) => ({
-  ...{ kind, text },
+  kind,
+  text,
   tokens: Object.fromEntries(Object.entries(count).map(([name, tokens]) => [name, tokens(text)])),
 }))
 await writeFile(file, `${JSON.stringify(counted, null, 2)}\n`)

@@ -14,7 +14,8 @@ export function asChat({
   tools,
 }: MessagesRequestBody): ModelRequestBody {
   return {
-    ...{ model, max_tokens },
+    model,
+    max_tokens,
     ...(stream === undefined ? {} : { stream }),
     messages: [
       ...(system.length > 0 ? [{ role: 'system', content: system.map(({ text }) => text).join('\n') }] : []),
@@ -34,7 +35,9 @@ function chatMessages(role: string, content: readonly Block[]): ModelRequestBody
   const results = content
     .filter(({ type }) => type === 'tool_result')
     .map(({ tool_use_id, content: said }) => ({
-      ...{ role: 'tool', tool_call_id: String(tool_use_id), content: String(said ?? '') },
+      role: 'tool',
+      tool_call_id: String(tool_use_id),
+      content: String(said ?? ''),
     }))
   const text = content.flatMap(({ type, text: said }) => (type === 'text' ? [String(said)] : [])).join('\n')
   const tool_calls = content

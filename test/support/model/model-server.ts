@@ -221,7 +221,11 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     const body = { ...read, messages: read.messages.map(readMessage) }
     const n = ++received
     const request = {
-      ...{ n, headers: incoming.headers, body, ended: endOf(response), ...(messages ? { messages } : {}) },
+      n,
+      headers: incoming.headers,
+      body,
+      ended: endOf(response),
+      ...(messages ? { messages } : {}),
       prompt: body.messages.map(message => message.content ?? '').join('\n'),
     }
     if (options.keeps ?? true) requests.push(request)
@@ -303,7 +307,10 @@ async function sendAnswer(response: ServerResponse, body: ModelRequestBody, answ
   const usage = answer.usage === undefined ? { prompt_tokens, completion_tokens } : answer.usage
   const finish_reason = answer.finish_reason ?? (answer.tool_calls.length > 0 ? 'tool_calls' : 'stop')
   const calls = answer.tool_calls.map(({ id, name, arguments: args, extra_content }, index) => ({
-    ...{ index, id: id ?? `call_${entry.n}_${index}`, type: 'function', function: { name, arguments: args } },
+    index,
+    id: id ?? `call_${entry.n}_${index}`,
+    type: 'function',
+    function: { name, arguments: args },
     ...(extra_content === undefined ? {} : { extra_content }),
   }))
   const fields = { ...(answer.reasoning ? { reasoning_content: answer.reasoning } : {}), ...answer.fields }

@@ -50,7 +50,8 @@ function chatMessage({ role, content, tool_calls = [], tool_call_id, images = []
     return { id, type: 'function', function: { name, arguments: JSON.stringify(args) } }
   })
   return {
-    ...{ role, content },
+    role,
+    content,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(tool_call_id === undefined ? {} : { tool_call_id }),
     ...(images.length > 0

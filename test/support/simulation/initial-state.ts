@@ -33,7 +33,13 @@ export class InitialState {
     const database = new SharedDatabase()
     const random = keyedRandom(0)
     const process = new SimulatedProcess(0, ['cli'], {
-      ...{ opener, also: [], favoured: [], time, disk, database, random },
+      opener,
+      also: [],
+      favoured: [],
+      time,
+      disk,
+      database,
+      random,
       ids: keyedIds(random),
       injector: new FaultInjector('none', dice, () => 0),
       checker: undefined,

@@ -183,7 +183,10 @@ export class SimulatedProcess {
         svc.provide(Medium, database.mediumFor(this.number, alive))
         svc.toolkit(simulatedToolkit())
         const model = scriptedModel({
-          ...{ clock: svc.clock, dice: dice.model, injector, favoured },
+          clock: svc.clock,
+          dice: dice.model,
+          injector,
+          favoured,
           onAsked: request => checker?.onModelCall(request),
           onBilled: tokens => checker?.onBilled(tokens),
           names: () => checker?.names() ?? [],
@@ -204,7 +207,9 @@ export class SimulatedProcess {
   #injectFaults(kernel: Kernel): void {
     const { dice, injector, checker, mayKill } = this.#parts
     const parts = {
-      ...{ clock: kernel.ports.clock, dice: dice.tools, injector },
+      clock: kernel.ports.clock,
+      dice: dice.tools,
+      injector,
       alive: () => this.#alive,
       onBegun: (tool: Tool, args: unknown, call: ToolCall) => {
         checker?.onToolBegun(this.number, tool, args, call)

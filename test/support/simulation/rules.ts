@@ -3,21 +3,28 @@ import type { Dice } from './dice.ts'
 
 /** Modules that are left out: interfaces, modules that read the real machine, and those without a part in cycles. */
 const OFF = [
-  ...[
-    'rest',
-    'dashboard',
-    'docs',
-    'mcp',
-    'a2a-protocol',
-    'cli',
-    'watchdog',
-    'telemetry',
-    'benchmark',
-    'demos',
-    'doctor',
-  ],
-  ...['authoring', 'recordings', 'trials', 'export', 'plugins-admin', 'cluster', 'toolkit-shell', 'toolkit-git'],
-  ...['toolkit-web', 'net', 'mcp-client'],
+  'rest',
+  'dashboard',
+  'docs',
+  'mcp',
+  'a2a-protocol',
+  'cli',
+  'watchdog',
+  'telemetry',
+  'benchmark',
+  'demos',
+  'doctor',
+  'authoring',
+  'recordings',
+  'trials',
+  'export',
+  'plugins-admin',
+  'cluster',
+  'toolkit-shell',
+  'toolkit-git',
+  'toolkit-web',
+  'net',
+  'mcp-client',
 ]
 
 /** Optional modules, each with those that need it, and the share of runs that have them. */
@@ -101,7 +108,9 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
   const resumes = dice.chance(0.85)
   const model = { default_model: 'scripted:dice', idle_timeout: 3, total_timeout: 12, retry_delay: 0.2, retry_cap: 3 }
   const daemon = {
-    ...{ heartbeat, min_rest, tool_timeout },
+    heartbeat,
+    min_rest,
+    tool_timeout,
     cycle_timeout: dice.int(12, 25),
     max_concurrent_agents: dice.int(2, 6),
     max_retries: dice.int(0, 2),
@@ -114,7 +123,8 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
     budget_persist: dice.chance(0.2),
   }
   const config = {
-    ...{ daemon, model },
+    daemon,
+    model,
     approval: { enabled: approval, timeout_cycles: dice.pick([0, 0, 4, 8]) },
     plugins: { enabled: false, disabled: [...OFF, ...omittedParts(dice, belongings.needs)], config: pluginConfig },
   }
@@ -127,11 +137,17 @@ export function rulesOf(dice: Dice, { faults, presets }: SimulationOptions, belo
   if (names.length === 0) {
     const toolkits = ['simulated', ...belongings.toolkits, ...TOOLKITS.filter(() => dice.chance(0.2))]
     files['profiles/worker.yaml'] = JSON.stringify({
-      ...{ name: 'worker', role: 'does what the dice say', max_steps: dice.int(2, 6), max_tokens: 400, toolkits },
+      name: 'worker',
+      role: 'does what the dice say',
+      max_steps: dice.int(2, 6),
+      max_tokens: 400,
+      toolkits,
     })
   }
   return {
-    ...{ files, config, resumes },
+    files,
+    config,
+    resumes,
     presets: names.length > 0 ? names : ['worker'],
     agents: dice.int(1, 4),
     pace: dice.pick([150, 400, 1_500]),

@@ -81,7 +81,10 @@ export class SimulatedService {
       },
     }
     this.checker = new InvariantChecker({
-      ...{ look: this.look, journal: this.journal, injector: this.#faults, elapsed },
+      look: this.look,
+      journal: this.journal,
+      injector: this.#faults,
+      elapsed,
       wakes_within: this.#rules.wakes_within,
       isGated: (process, tool) => this.#isGated(process, tool),
       resumes: this.#rules.resumes,
@@ -92,17 +95,15 @@ export class SimulatedService {
     for (const [path, text] of Object.entries(this.#rules.files)) disk.put(`${ROOT}/${path}`, text)
     const random = keyedRandom(seed)
     this.#shared = {
-      ...{
-        opener,
-        also,
-        favoured: belongings.tools,
-        time,
-        disk,
-        database,
-        injector: this.#faults,
-        checker: this.checker,
-        random,
-      },
+      opener,
+      also,
+      favoured: belongings.tools,
+      time,
+      disk,
+      database,
+      injector: this.#faults,
+      checker: this.checker,
+      random,
       ids: keyedIds(random),
       dice: { model: dice('model'), tools: dice('tools') },
       listening: new Map(),
@@ -244,8 +245,12 @@ export class SimulatedService {
 
   get #people(): OperatorParts {
     return {
-      ...{ dice: this.#dice.people, journal: this.journal, injector: this.#faults, checker: this.checker },
-      ...{ look: this.look, presets: this.#rules.presets },
+      dice: this.#dice.people,
+      journal: this.journal,
+      injector: this.#faults,
+      checker: this.checker,
+      look: this.look,
+      presets: this.#rules.presets,
       service: () => {
         const up = this.#up()
         return up?.kernel && { kernel: up.kernel, process: up.number }

@@ -96,7 +96,9 @@ function askAcceptance(svc: PluginHandle, { goal, summary, evidence }: Claimed) 
   const { goal_id, agent_id, objective, refusals } = goal
   const result = [summary, ...evidence.map(each => `- ${each}`)].join('\n')
   return svc.use(Questions).ask({
-    ...{ call_id: `${goal_id}:acceptance:${refusals}`, agent_id, goal_id },
+    call_id: `${goal_id}:acceptance:${refusals}`,
+    agent_id,
+    goal_id,
     question: `Is this goal reached? ${objective}\n\nResult according to the agent:\n${result}\n\nAny answer other than "Accept" sends the goal back to the agent, with your answer as the reason.`,
     options: [ACCEPT],
   })

@@ -52,7 +52,10 @@ export async function judge(
       { role: 'system', content: SYSTEM },
       { role: 'user', content },
     ],
-    ...{ tools: [], temperature: 0, max_tokens: profile.max_tokens, signal },
+    tools: [],
+    temperature: 0,
+    max_tokens: profile.max_tokens,
+    signal,
     purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
   })
   const effect = recordSpend(cycle, 'goal_pursuit', goal_id, answer.spend)

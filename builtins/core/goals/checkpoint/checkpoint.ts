@@ -71,7 +71,15 @@ export const restoreGoal = defineEffect({
                 result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL, transcript_epoch = NULL
               WHERE goals.agent_id = excluded.agent_id`,
         params: [
-          ...[goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at],
+          goal_id,
+          agent_id,
+          objective,
+          priority,
+          origin,
+          parent_goal_id,
+          reasoning,
+          steps_completed,
+          created_at,
         ],
       },
       ...writeTranscript(goal_id, agent_id, transcript),

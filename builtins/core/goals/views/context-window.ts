@@ -57,8 +57,12 @@ export const goalsContext = operation({
     const system: Message = { role: 'system', content: system_parts.join('\n\n') }
     const messages = [system, ...said.map(({ message }) => message)]
     const report = await models.measure({
-      ...{ model: agent.model || profile.model || null, messages, system_parts, tools: tools.toolsAfter(messages) },
-      ...{ toolsWithin: tokens => tools.toolsAfter(messages, tokens), max_tokens: profile.max_tokens },
+      model: agent.model || profile.model || null,
+      messages,
+      system_parts,
+      tools: tools.toolsAfter(messages),
+      toolsWithin: tokens => tools.toolsAfter(messages, tokens),
+      max_tokens: profile.max_tokens,
       parameters: profile.parameters,
       purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit' },
     })

@@ -138,7 +138,9 @@ export class VectorIndex {
     })
     for (const { record, vector } of made) held.set(record.doc, vector)
     const lines = made.map(({ record, vector }) => ({
-      ...{ memory_id: record.memory_id, by: name, of: hashOf(record) },
+      memory_id: record.memory_id,
+      by: name,
+      of: hashOf(record),
       vector: Buffer.from(vector.buffer).toString('base64'),
     }))
     if (lines.length > 0) await this.#journal.append(lines)

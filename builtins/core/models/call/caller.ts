@@ -150,8 +150,12 @@ export class Caller {
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
     const planned = {
-      ...{ call_id, model: target.id, purpose, priced: priceStateOf(price) },
-      ...{ longest_ms: longestCallMs(config), maxSpend: () => boundOf(call, price) },
+      call_id,
+      model: target.id,
+      purpose,
+      priced: priceStateOf(price),
+      longest_ms: longestCallMs(config),
+      maxSpend: () => boundOf(call, price),
     }
     let held = false
     const admit = async () => {
@@ -168,8 +172,18 @@ export class Caller {
     const own = target.provider.free === true
     const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.adapt(target, mode), {
-      ...{ ...config, max_retries: retries.max_retries, share, shown, ports, log, call_id, price, failover_from },
-      ...{ admit, unbilled, first_byte_timeout },
+      ...config,
+      max_retries: retries.max_retries,
+      share,
+      shown,
+      ports,
+      log,
+      call_id,
+      price,
+      failover_from,
+      admit,
+      unbilled,
+      first_byte_timeout,
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })
@@ -258,7 +272,9 @@ function isSilence(error: unknown): error is UnavailableError {
 
 function namesNone(model: string, cause: Error): ModelError {
   return Object.assign(new ModelError({ model, problem: problemOf(cause) }, { cause }), {
-    ...{ kind: 'refused' as const, transient: false, billed: false },
+    kind: 'refused' as const,
+    transient: false,
+    billed: false,
   })
 }
 
@@ -272,9 +288,12 @@ function sumFailures(silent: readonly FailedTarget[]): UnavailableError {
   const problem = [problemOf(failure), ...failures].join('; ')
   const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
   return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
-    ...{ kind: errors[0]?.kind ?? 'failed', transient: errors.some(error => error.transient) },
+    kind: errors[0]?.kind ?? 'failed',
+    transient: errors.some(error => error.transient),
     http_status: errors[0]?.http_status ?? null,
-    ...{ spend, text, billed },
+    spend,
+    text,
+    billed,
   })
 }
 

@@ -117,7 +117,9 @@ export class Governor {
     const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'a trial attempt is in progress'
     const problem = `${this.provider} is suspended after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
     throw Object.assign(new ModelError({ model, problem }, { retryAfter: left_s }), {
-      ...{ kind: 'resting' as const, transient: false, billed: false },
+      kind: 'resting' as const,
+      transient: false,
+      billed: false,
     })
   }
 

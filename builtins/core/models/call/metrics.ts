@@ -10,7 +10,9 @@ const BREAKERS = ['closed', 'open', 'half_open'] as const
 export function modelMetrics(governors: () => Iterable<Governor>): Metric[] {
   const each = (samples: (governor: Governor) => Sample[]) => () => [...governors()].flatMap(samples)
   const gauge = (name: string, help: string, of: (state: GovernorState) => number): Metric => ({
-    ...{ name, help, type: 'gauge' },
+    name,
+    help,
+    type: 'gauge',
     collect: each(governor => [{ labels: { provider: governor.provider }, value: of(governor.state()) }]),
   })
   return [

@@ -42,7 +42,8 @@ function plausible(
   const cached_tokens = partOf(input_tokens, usage.cached_tokens)
   const cache_write_tokens = partOf(input_tokens - cached_tokens, usage.cache_write_tokens)
   return {
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     ...(cached_tokens > 0 ? { cached_tokens } : {}),
     ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
   }
@@ -100,7 +101,8 @@ export function spendOf(
   const { input_tokens, output_tokens, cached_tokens, cache_write_tokens } = total
   return {
     cost_micros: micros(exact),
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     ...(cached_tokens > 0 ? { cached_tokens } : {}),
     ...(cache_write_tokens > 0 ? { cache_write_tokens } : {}),
     priced: priceStateOf(price),

@@ -27,11 +27,21 @@ const M = 1_000_000
  */
 const LONG = 272_000
 
-const opus = { input: 5, output: 25, cached_input: 0.5, cache_write: 6.25 }
 const wide = { context_window: M, max_output_tokens: 128_000, vision: true }
+const claude = { ...wide, as_of: '2026-10-24', source: CLAUDE }
 const gpt = { context_window: 1_050_000, max_output_tokens: 128_000, vision: true }
-const gptSmall = { context_window: 400_000, max_output_tokens: 128_000, vision: true }
-const oss = { context_window: 131_072, max_output_tokens: 65_536, vision: false }
+const gptOctober = { ...gpt, as_of: '2026-10-26', source: OPENAI }
+const gptSeptember = { ...gpt, as_of: '2026-09-22', source: OPENAI }
+const opus = { input: 5, output: 25, cached_input: 0.5, cache_write: 6.25 }
+const gptSmall = {
+  context_window: 400_000,
+  max_output_tokens: 128_000,
+  vision: true,
+  as_of: '2026-11',
+  source: OPENAI_PRICES,
+}
+const oss = { context_window: 131_072, max_output_tokens: 65_536, vision: false, as_of: '2026-08-29', source: GROQ }
+const router = { max_output_tokens: 943_718, as_of: '2026-09', source: OPENROUTER, unverified: true } as const
 
 /** Returns an OpenAI price with its surcharge for long prompts. */
 function withLong(price: { input: number; output: number; cached_input?: number; cache_write: number }) {
@@ -45,96 +55,111 @@ function withLong(price: { input: number; output: number; cached_input?: number;
 export const LISTED: Readonly<Record<string, ListedModel>> = {
   'anthropic:claude-fable-5-2': {
     // Its price for cached input is not listed here, so such input costs like other input.
-    ...{ price: { input: 8, output: 40, cache_write: 10 }, ...wide, as_of: '2026-11-10', source: CLAUDE },
+    price: { input: 8, output: 40, cache_write: 10 },
+    ...wide,
+    as_of: '2026-11-10',
+    source: CLAUDE,
   },
   'anthropic:claude-fable-5-1': {
     price: { input: 10, output: 50, cached_input: 0.25, cache_write: 12.5 },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
   'anthropic:claude-opus-5-5': {
     price: { input: 4, output: 20, cached_input: 0.2, cache_write: 5 },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
   'anthropic:claude-sonnet-5-5': {
     price: { input: 2, output: 10, cached_input: 0.1, cache_write: 2.5 },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
   'anthropic:claude-haiku-5-5': {
     price: {
-      ...{ input: 0.1, output: 0.5, cached_input: 0.01, cache_write: 0.125 },
+      input: 0.1,
+      output: 0.5,
+      cached_input: 0.01,
+      cache_write: 0.125,
       long_prompt: { above: 100_000, input: 0.5, output: 2.5, cached_input: 0.05, cache_write: 0.625 },
     },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
-  'anthropic:claude-opus-5': { price: opus, ...wide, as_of: '2026-10-24', source: CLAUDE },
+  'anthropic:claude-opus-5': { price: opus, ...claude },
   'anthropic:claude-sonnet-5': {
     price: { input: 2, output: 10, cached_input: 0.2, cache_write: 2.5 },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
-  'anthropic:claude-opus-4-6': { price: opus, ...wide, as_of: '2026-10-24', source: CLAUDE },
+  'anthropic:claude-opus-4-6': { price: opus, ...claude },
   'anthropic:claude-sonnet-4-6': {
     price: { input: 3, output: 15, cached_input: 0.3, cache_write: 3.75 },
-    ...{ ...wide, as_of: '2026-10-24', source: CLAUDE },
+    ...claude,
   },
   'anthropic:claude-haiku-4-5': {
     price: { input: 1, output: 5, cached_input: 0.1, cache_write: 1.25 },
-    ...{ context_window: 200_000, max_output_tokens: 64_000, vision: true, as_of: '2026-10-24', source: CLAUDE },
+    context_window: 200_000,
+    max_output_tokens: 64_000,
+    vision: true,
+    as_of: '2026-10-24',
+    source: CLAUDE,
   },
   'openai:gpt-6-astra': {
     price: withLong({ input: 10, output: 50, cached_input: 1, cache_write: 12.5 }),
-    ...{ ...gpt, as_of: '2026-10-26', source: OPENAI },
+    ...gptOctober,
   },
   'openai:gpt-6.1-sol': {
     price: withLong({ input: 2, output: 10, cached_input: 0.1, cache_write: 2.5 }),
-    ...{ ...gpt, as_of: '2026-10-26', source: OPENAI },
+    ...gptOctober,
   },
   'openai:gpt-6.1-terra': {
     price: withLong({ input: 1, output: 5, cached_input: 0.05, cache_write: 1.25 }),
-    ...{ ...gpt, as_of: '2026-10-26', source: OPENAI },
+    ...gptOctober,
   },
   'openai:gpt-6-sol': {
     price: withLong({ input: 2, output: 10, cached_input: 0.2, cache_write: 2.5 }),
-    ...{ ...gpt, as_of: '2026-09-22', source: OPENAI },
+    ...gptSeptember,
   },
   'openai:gpt-6-luna': {
     price: withLong({ input: 0.1, output: 0.5, cached_input: 0.01, cache_write: 0.125 }),
-    ...{ ...gpt, as_of: '2026-10-26', source: OPENAI },
+    ...gptOctober,
   },
   'openai:gpt-5.6-sol': {
     price: withLong({ input: 4, output: 20, cache_write: 5 }),
-    ...{ ...gpt, as_of: '2026-09-22', source: OPENAI },
+    ...gptSeptember,
   },
   'openai:gpt-5.6-terra': {
     price: withLong({ input: 2, output: 12, cached_input: 0.2, cache_write: 2.5 }),
-    ...{ ...gpt, as_of: '2026-09-22', source: OPENAI },
+    ...gptSeptember,
   },
   'openai:gpt-5.6-luna': {
     price: withLong({ input: 0.2, output: 1.2, cached_input: 0.02, cache_write: 0.25 }),
-    ...{ ...gpt, as_of: '2026-09-22', source: OPENAI },
+    ...gptSeptember,
   },
   'openai:gpt-5.4': {
     price: { input: 2.5, output: 15, cached_input: 0.25 },
-    ...{ ...gpt, as_of: '2026-11', source: OPENAI_PRICES },
+    ...gpt,
+    as_of: '2026-11',
+    source: OPENAI_PRICES,
   },
   'openai:gpt-5.4-mini': {
     price: { input: 0.75, output: 4.5, cached_input: 0.075 },
-    ...{ ...gptSmall, as_of: '2026-11', source: OPENAI_PRICES },
+    ...gptSmall,
   },
   'openai:gpt-5.4-nano': {
     price: { input: 0.2, output: 1.25, cached_input: 0.02 },
-    ...{ ...gptSmall, as_of: '2026-11', source: OPENAI_PRICES },
+    ...gptSmall,
   },
   'groq:openai/gpt-oss-120b': {
     price: { input: 0.15, output: 0.6, cached_input: 0.075 },
-    ...{ ...oss, as_of: '2026-08-29', source: GROQ },
+    ...oss,
   },
   'groq:openai/gpt-oss-20b': {
     price: { input: 0.075, output: 0.3, cached_input: 0.0375 },
-    ...{ ...oss, as_of: '2026-08-29', source: GROQ },
+    ...oss,
   },
   'groq:qwen/qwen3.8-27b': {
     price: { input: 0.8, output: 4, cached_input: 0.4 },
-    ...{ context_window: 131_042, max_output_tokens: 16_384, as_of: '2026-08-29', source: 'https://groq.com/pricing' },
+    context_window: 131_042,
+    max_output_tokens: 16_384,
+    as_of: '2026-08-29',
+    source: 'https://groq.com/pricing',
   },
   ...fireworks('deepseek-v4-pro-0813', [1.32, 3.96, 0.044], '2026-09-26', [1_048_576]),
   ...fireworks('deepseek-v4-pro', [1.74, 3.48, 0.145], '2026-05'),
@@ -152,16 +177,19 @@ export const LISTED: Readonly<Record<string, ListedModel>> = {
   // OpenRouter may choose the cheapest of several hosts, or another one, so the price changes from day to day.
   'openrouter:openai/gpt-6.1-terra': {
     price: withLong({ input: 1, output: 5, cached_input: 0.05, cache_write: 1.25 }),
-    ...{ ...gpt, as_of: '2026-10-26', source: OPENROUTER, unverified: true },
+    ...gpt,
+    as_of: '2026-10-26',
+    source: OPENROUTER,
+    unverified: true,
   },
   'openrouter:deepseek/deepseek-v4.1-flash': {
     price: { input: 0.03, output: 0.6, cached_input: 0.006 },
     context_window: 1_048_576,
-    ...{ max_output_tokens: 943_718, as_of: '2026-09', source: OPENROUTER, unverified: true },
+    ...router,
   },
   'openrouter:moonshotai/kimi-k3': {
     price: { input: 1.89, output: 9.48, cached_input: 0.216 },
-    ...{ max_output_tokens: 943_718, as_of: '2026-09', source: OPENROUTER, unverified: true },
+    ...router,
   },
 }
 
@@ -178,7 +206,10 @@ function fireworks(
   }
   return {
     [`fireworks:accounts/fireworks/models/${name}`]: {
-      ...{ price: { input, output, cached_input }, ...limits, as_of, source: FIREWORKS },
+      price: { input, output, cached_input },
+      ...limits,
+      as_of,
+      source: FIREWORKS,
     },
   }
 }

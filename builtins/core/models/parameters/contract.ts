@@ -4,8 +4,18 @@ export { mergeParameters } from './merge.ts'
 
 /** Request keys that `extra` cannot set: the call itself sets them, or they bound its cost. */
 const RESERVED = [
-  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'functions', 'stream', 'stream_options', 'n'],
-  ...['max_tokens', 'max_completion_tokens', 'response_format'],
+  'model',
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'functions',
+  'stream',
+  'stream_options',
+  'n',
+  'max_tokens',
+  'max_completion_tokens',
+  'response_format',
 ]
 
 const Extra = z

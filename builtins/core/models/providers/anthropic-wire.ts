@@ -87,7 +87,9 @@ function blocksOf(message: SentMessage): ContentBlockParam[] {
     return [{ ...result, ...given, ...(is_error ? { is_error } : {}) }]
   }
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({
-    ...{ type: 'tool_use' as const, id: idOf(id), name },
+    type: 'tool_use' as const,
+    id: idOf(id),
+    name,
     input: isTree(args) ? args : { unparsed: args },
   }))
   return [...shown, ...said, ...calls]

@@ -35,8 +35,13 @@ export function anthropic(
       })
       .then(({ Anthropic }) => {
         return new Anthropic({
-          ...{ apiKey: key ?? 'none', authToken: null, webhookKey: null, baseURL: base_url },
-          ...{ maxRetries: 0, timeout: NO_TIMEOUT_MS, logLevel: 'off' },
+          apiKey: key ?? 'none',
+          authToken: null,
+          webhookKey: null,
+          baseURL: base_url,
+          maxRetries: 0,
+          timeout: NO_TIMEOUT_MS,
+          logLevel: 'off',
           fetch: (input, init) => capBody(ports.fetch(input instanceof Request ? input.url : input, init)),
         })
       })

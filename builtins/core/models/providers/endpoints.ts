@@ -60,19 +60,27 @@ const KNOWN: readonly Known[] = [
   { name: 'fireworks', base_url: 'https://api.fireworks.ai/inference/v1' },
   { name: 'openrouter', base_url: 'https://openrouter.ai/api/v1' },
   {
-    ...{ name: 'ollama', base_url: 'http://localhost:11434/v1', start: 'ollama serve' },
+    name: 'ollama',
+    base_url: 'http://localhost:11434/v1',
+    start: 'ollama serve',
     larger_window: 'OLLAMA_CONTEXT_LENGTH=16384 ollama serve',
   },
   {
-    ...{ name: 'lmstudio', base_url: 'http://localhost:1234/v1', start: 'lms server start' },
+    name: 'lmstudio',
+    base_url: 'http://localhost:1234/v1',
+    start: 'lms server start',
     larger_window: 'lms load <model> --context-length 16384',
   },
   {
-    ...{ name: 'vllm', base_url: 'http://localhost:8000/v1', start: 'vllm serve <model>' },
+    name: 'vllm',
+    base_url: 'http://localhost:8000/v1',
+    start: 'vllm serve <model>',
     larger_window: 'vllm serve <model> --max-model-len 16384',
   },
   {
-    ...{ name: 'llamacpp', base_url: 'http://localhost:8080/v1', start: 'llama-server -m <model.gguf> --jinja' },
+    name: 'llamacpp',
+    base_url: 'http://localhost:8080/v1',
+    start: 'llama-server -m <model.gguf> --jinja',
     larger_window: 'llama-server -m <model.gguf> --jinja -c 16384',
   },
 ]

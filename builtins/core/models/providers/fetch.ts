@@ -47,7 +47,9 @@ export function refuseWithoutKey({ name, key, key_env, needs_key }: Endpoint, mo
   if (!needs_key || key) return
   const problem = `${key_env} is not set; set it to your ${name} key, or choose another model`
   throw Object.assign(new ModelError({ model, problem }), {
-    ...{ kind: 'auth' as const, transient: false, billed: false },
+    kind: 'auth' as const,
+    transient: false,
+    billed: false,
   })
 }
 
@@ -56,6 +58,8 @@ export function refuseWebPage({ base_url }: Endpoint, model: string, { headers }
   if (!headers.get('content-type')?.includes('text/html')) return
   const problem = `${base_url} answered with a web page; check the base URL`
   throw Object.assign(new ModelError({ model, problem }), {
-    ...{ kind: 'broken' as const, billed: false, interrupted: true },
+    kind: 'broken' as const,
+    billed: false,
+    interrupted: true,
   })
 }

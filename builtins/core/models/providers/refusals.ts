@@ -31,9 +31,26 @@ const ESSENTIAL = [
  * Optional keys of a request and its messages. `thinking.type.enabled` is one way to request thinking; another remains.
  */
 const OMITTABLE = [
-  ...['temperature', 'top_p', 'stop', 'stop_sequences', 'seed', 'random_seed', 'verbosity', 'reasoning_effort'],
-  ...['reasoning', 'reasoning_content', 'reasoning_details', 'extra_content', 'thinking', 'thinking.type.enabled'],
-  ...['output_config', 'extra_body', 'chat_template_kwargs', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  'temperature',
+  'top_p',
+  'stop',
+  'stop_sequences',
+  'seed',
+  'random_seed',
+  'verbosity',
+  'reasoning_effort',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'extra_content',
+  'thinking',
+  'thinking.type.enabled',
+  'output_config',
+  'extra_body',
+  'chat_template_kwargs',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
 ]
 
 /**

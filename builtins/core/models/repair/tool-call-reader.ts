@@ -98,7 +98,9 @@ function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): 
   const found = call.arguments.trim() === '' ? undefined : mendArguments(call.arguments, tool, cut)
   repaired.push(...(found?.repaired ?? []))
   return {
-    ...{ id: call.id, name: tool.name, arguments: found?.arguments ?? call.arguments },
+    id: call.id,
+    name: tool.name,
+    arguments: found?.arguments ?? call.arguments,
     ...(repaired.length > 0 ? { repaired } : {}),
   }
 }

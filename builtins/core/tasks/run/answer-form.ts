@@ -34,7 +34,8 @@ export async function admitSchema(schemas: Schemas, schema: Json): Promise<void>
 export function jsonSchemaOf(schema: z.ZodType): Json {
   if (!(schema instanceof z.ZodType)) throw new Error(RIGHT)
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
-    ...{ io: 'input', unrepresentable: 'any' },
+    io: 'input',
+    unrepresentable: 'any',
     override({ jsonSchema }) {
       // Properties outside of the schema are never read, and servers enforce a schema only when it forbids them.
       if (jsonSchema.type === 'object') jsonSchema.additionalProperties ??= false

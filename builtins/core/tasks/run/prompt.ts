@@ -85,13 +85,16 @@ function goalsRule(agent_id: string, tools: ToolSet): string {
 
 /** Begins the messages of a session, so that no message of the person is taken for the goal of the conversation. */
 export const OPENING: Message = {
-  ...{ role: 'user', is_notice: true },
+  role: 'user',
+  is_notice: true,
   content:
     'This is your conversation with a person. Their newest message is what to do now: what they asked for before it is done, or ended as it says there, so do it again only if they ask again. Their preferences and prohibitions hold on.',
 }
 /** Follows the opening if older exchanges are neither repeated nor part of a summary. */
 export const OLDER_LEFT_OUT: Message = {
-  ...{ role: 'user', is_notice: true, content: '[Older messages of this conversation are left out.]' },
+  role: 'user',
+  is_notice: true,
+  content: '[Older messages of this conversation are left out.]',
 }
 
 /** What the model reads of tasks without a full answer. */

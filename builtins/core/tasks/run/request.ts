@@ -89,10 +89,16 @@ export async function prepareRun(
   const { cycle_num } = agent
   const parameters = mergeParameters(parametersIn(row), profile.parameters)
   return {
-    ...{ profile, model, tools },
+    profile,
+    model,
+    tools,
     ...(said.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
     request: {
-      ...{ agent_id, goal_id: null, cycle_num, ...reach, model },
+      agent_id,
+      goal_id: null,
+      cycle_num,
+      ...reach,
+      model,
       ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },

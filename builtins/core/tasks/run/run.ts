@@ -99,7 +99,7 @@ export class TaskRun {
     const begins = this.#svc.has(Recordings) ? this.#svc.use(Recordings).follow() : undefined
     if (begins) await begins
     const { agent_id: id, task_id, owner, epoch } = this.row
-    const identity = { ...{ id, kind: 'task' as const, task_id, owner, epoch }, cycle_num: 0 }
+    const identity = { id, kind: 'task' as const, task_id, owner, epoch, cycle_num: 0 }
     const backend = this.#svc.has(ActiveRecording) ? this.#svc.use(ActiveRecording) : undefined
     const who = backend?.begin(identity, this.#abort)
     await (who ? runInContext(who, () => this.#work()) : this.#work())

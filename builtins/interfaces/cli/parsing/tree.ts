@@ -50,11 +50,12 @@ function commandOf(operation: Operation, command: CliCommand): CommandSpec {
 }
 
 /** Example values for fields whose schema has none. */
+// biome-ignore format: a table of short entries
 const EXAMPLES: Readonly<Record<string, string>> = {
-  ...{ approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b' },
-  ...{ rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d' },
-  ...{ session_id: 'sess-1a2b3c4d5e6f', task_id: 'task-1a2b3c4d5e6f', run_id: 'run-20260102-030405-1a2b3c' },
-  ...{ priority: '2', file: 'plugins/hello.ts', value: '5' },
+  approval_id: 'ap-1a2b3c4d5e6f', goal_id: 'goal-1a2b3c4d5e6f', memory_id: 'mem-1a2b3c4d5e6f7a8b',
+  rule_id: 'rule-1a2b3c4d', schedule_id: 'sched-1a2b3c4d', alarm_id: 'alarm-1a2b3c4d',
+  session_id: 'sess-1a2b3c4d5e6f', task_id: 'task-1a2b3c4d5e6f', run_id: 'run-20260102-030405-1a2b3c',
+  priority: '2', file: 'plugins/hello.ts', value: '5',
 }
 
 /** Returns an example call with a value for each required argument, quoted for a shell. */

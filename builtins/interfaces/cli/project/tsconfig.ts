@@ -17,9 +17,15 @@ export function tsconfig(root: string, packageRoot: string): string {
   const installed = isInstalled(root)
   const node = find(root, '@types/node') ?? find(packageRoot, '@types/node')
   const compilerOptions = {
-    ...{ target: 'es2023', lib: ['es2023', 'esnext.disposable'], module: 'preserve', strict: true, noEmit: true },
+    target: 'es2023',
+    lib: ['es2023', 'esnext.disposable'],
+    module: 'preserve',
+    strict: true,
+    noEmit: true,
     // Plugins are ES modules, whatever package.json declares for the folder.
-    ...{ skipLibCheck: true, allowImportingTsExtensions: true, moduleDetection: 'force' },
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    moduleDetection: 'force',
     ...(node ? { types: ['node'], ...(installed ? {} : { typeRoots: [dirname(node)] }) } : {}),
     ...(installed ? {} : { paths }),
   }

@@ -3,8 +3,13 @@ import { describeEvent } from '#lib/event-text'
 
 /** Events that are of interest to a reader of the log. */
 const NARRATED = [
-  ...['agent_spawned', 'agent_deleted', 'goal_generated', 'tool_result'],
-  ...['goal_completed', 'goal_abandoned', 'goal_max_steps'],
+  'agent_spawned',
+  'agent_deleted',
+  'goal_generated',
+  'tool_result',
+  'goal_completed',
+  'goal_abandoned',
+  'goal_max_steps',
 ] as readonly EventName[]
 
 /** Logs the agents' events while this process runs. */

@@ -2,8 +2,13 @@ import type { Clock, Ports } from '#kernel'
 import { widthOf } from './width.ts'
 
 const CODES = {
-  ...{ bold: [1, 22], dim: [2, 22], inverse: [7, 27] },
-  ...{ red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] },
+  bold: [1, 22],
+  dim: [2, 22],
+  inverse: [7, 27],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
 } as const
 export type Style = Record<keyof typeof CODES, (text: string) => string>
 

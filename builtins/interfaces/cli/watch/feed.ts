@@ -41,7 +41,13 @@ export interface Snapshot {
 /** Keeps a snapshot of a project current: by its event stream and by polling. */
 export class Feed {
   snapshot: Snapshot = {
-    ...{ daemon: undefined, agents: [], hidden: 0, approvals: [], budget: undefined, chosen: undefined, events: [] },
+    daemon: undefined,
+    agents: [],
+    hidden: 0,
+    approvals: [],
+    budget: undefined,
+    chosen: undefined,
+    events: [],
     problem: undefined,
   }
   /** Called when the snapshot changed. */

@@ -31,8 +31,10 @@ export async function callInDaemon(
     fetch: await fetchOver(resolve(svc.project.svc, found.holder.socket)),
     // A stream of this socket ends early only with the daemon, and another daemon does not have the session.
     reconnectionOptions: {
-      ...{ maxRetries: 0, initialReconnectionDelay: 0 },
-      ...{ maxReconnectionDelay: 0, reconnectionDelayGrowFactor: 1 },
+      maxRetries: 0,
+      initialReconnectionDelay: 0,
+      maxReconnectionDelay: 0,
+      reconnectionDelayGrowFactor: 1,
     },
   })
   const client = new Client({ name: 'svc mcp', version: '1' }, { capabilities: {} })

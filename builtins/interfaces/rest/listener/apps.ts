@@ -47,7 +47,8 @@ export class Apps {
     const table = routeTable(svc.list(Operations), svc.list(StaticRoutes), svc.list(ProtocolRoutes))
     const { routes, pages, protocols } = table
     const shape = JSON.stringify([
-      ...[routes, pages.map(({ path }) => path)],
+      routes,
+      pages.map(({ path }) => path),
       protocols.map(({ path, methods, open, body_bytes }) => [path, methods, open, body_bytes]),
     ])
     if (before && shape === this.#shape) return before

@@ -45,8 +45,22 @@ const header = (description: string, type = 'string') => ({ description, schema:
 
 /** Tags in reading order; others follow in the order of their plugins. */
 const TAG_ORDER = [
-  ...['agents', 'goals', 'tasks', 'sessions', 'approvals', 'budget', 'memory', 'schedules', 'a2a', 'events', 'runs'],
-  ...['profiles', 'models', 'settings', 'daemon', 'plugins-admin'],
+  'agents',
+  'goals',
+  'tasks',
+  'sessions',
+  'approvals',
+  'budget',
+  'memory',
+  'schedules',
+  'a2a',
+  'events',
+  'runs',
+  'profiles',
+  'models',
+  'settings',
+  'daemon',
+  'plugins-admin',
 ]
 const placeOf = (tag: string) => (TAG_ORDER.includes(tag) ? TAG_ORDER.indexOf(tag) : TAG_ORDER.length)
 

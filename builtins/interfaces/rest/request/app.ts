@@ -182,7 +182,9 @@ async function answerProtocol(
   let read: Record<string, unknown> | undefined
   try {
     await route.handle({
-      ...{ request: request.raw, response, params: request.params as Record<string, string> },
+      request: request.raw,
+      response,
+      params: request.params as Record<string, string>,
       get body() {
         if (request.body === undefined) return undefined
         read ??= parseBody(request.body as Buffer)

@@ -62,8 +62,11 @@ function placesOf({ routes, pages, protocols }: RouteTable): Place[] {
   for (const { method, path } of [...routes, ...spoken, ...pages.map(({ path }) => ({ method: 'GET', path }))]) {
     const shape = shapeOf(path)
     const place = places.get(shape) ?? {
-      ...{ path, shape, parameters: shape.split('{}').length - 1 },
-      ...{ pattern: patternOf(shape), methods: new Set() },
+      path,
+      shape,
+      parameters: shape.split('{}').length - 1,
+      pattern: patternOf(shape),
+      methods: new Set(),
     }
     places.set(shape, place)
     place.methods.add(method)

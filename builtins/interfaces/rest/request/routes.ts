@@ -26,7 +26,9 @@ export function routeTable(
     http
       ? [
           {
-            ...{ method: http.method, path: http.path, operation: name },
+            method: http.method,
+            path: http.path,
+            operation: name,
             open: http.open ?? false,
             body_bytes: http.body_bytes,
           },

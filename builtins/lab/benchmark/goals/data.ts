@@ -99,7 +99,8 @@ const tidied = () => people(21, 80)
 
 export const DATA: readonly WorkGoal[] = [
   {
-    ...{ name: 'tidy-people', title: 'Tidy a data set' },
+    name: 'tidy-people',
+    title: 'Tidy a data set',
     asks: 'Clean up people.csv and write the result to tidy.csv with the same heading: names without blanks around them, cities written as in "Ulm", dates as in 1950-12-31, each id once, the rows in their order. Do not change people.csv.',
     files: () => ({ 'people.csv': untidy(tidied()) }),
     acceptance: [{ file: 'tidy.csv' }],
@@ -110,7 +111,8 @@ export const DATA: readonly WorkGoal[] = [
     solution: () => [read('people.csv'), write('tidy.js', TIDY), run('node tidy.js'), run('head -n 5 tidy.csv')],
   },
   {
-    ...{ name: 'join-orders', title: 'Join two tables' },
+    name: 'join-orders',
+    title: 'Join two tables',
     asks: 'orders.csv and prices.csv share the column article. Write totals.csv with the columns customer,total: what each customer has to pay, to two decimals, sorted by customer number.',
     files: {
       'orders.csv': csv([['order', 'customer', 'article', 'count'], ...ORDERS]),
@@ -126,7 +128,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'find-outliers', title: 'Find impossible values' },
+    name: 'find-outliers',
+    title: 'Find impossible values',
     asks: 'readings.txt has one temperature per line. Temperatures below -20 or above 50 are faults. Write the others to clean.txt, in their order, and the faults to faults.json, as a list of {"line": <number from 1>, "value": <number>}.',
     files: { 'readings.txt': `${READINGS.join('\n')}\n` },
     acceptance: [{ file: 'clean.txt' }, { file: 'faults.json' }],
@@ -150,7 +153,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'flatten-json', title: 'A table from nested JSON' },
+    name: 'flatten-json',
+    title: 'A table from nested JSON',
     asks: 'lamps.json has lamps by place. Write lamps.csv with the columns place,id,on, one row for each lamp, sorted by id; on is true or false.',
     files: { 'lamps.json': json(NESTED) },
     acceptance: [{ file: 'lamps.csv' }],
@@ -161,7 +165,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'split-by-city', title: 'One file for each city' },
+    name: 'split-by-city',
+    title: 'One file for each city',
     asks: 'Split people.csv by city into cities/<city>.csv, each with the heading and the rows of its city in their order. Then write cities/index.json: the number of people by city.',
     files: () => ({ 'people.csv': table(people(22, 60)) }),
     acceptance: [{ file: 'cities/index.json' }],
@@ -189,7 +194,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'convert-ini', title: 'Convert a configuration file' },
+    name: 'convert-ini',
+    title: 'Convert a configuration file',
     asks: 'Convert settings.ini into settings.json: an object of its sections; numbers and booleans become JSON numbers and booleans. Drop the comments.',
     files: { 'settings.ini': INI },
     acceptance: [{ command: 'grep -q limits settings.json' }],
@@ -205,7 +211,8 @@ export const DATA: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'rename-files', title: 'Rename many files by one rule' },
+    name: 'rename-files',
+    title: 'Rename many files by one rule',
     asks: 'The files in photos/ are named like "IMG 20240301 (2).txt". Rename each to the form "2024-03-01-2.txt", from its date and its number in brackets; files without brackets get the number 1. Do not change their contents.',
     files: Object.fromEntries(
       Array.from({ length: 12 }, (_, n) => {

@@ -15,7 +15,11 @@ interface Wish {
 /** A program that is to do more than it does. */
 function wish({ name, title, asks, files, shows, imports = '', hidden, steps }: Wish): WorkGoal {
   return {
-    ...{ name, title, asks, files: project(files), acceptance: [{ command: shows }] },
+    name,
+    title,
+    asks,
+    files: project(files),
+    acceptance: [{ command: shows }],
     checks: { 'hidden tests of the requested behaviour pass': passesTests(imports + RUNS, hidden) },
     solution: () => [list(), ...steps(), run(shows)],
   }
@@ -117,7 +121,8 @@ if (command === 'add') {
 
 export const EXTEND: readonly WorkGoal[] = [
   wish({
-    ...{ name: 'add-json', title: 'Add an option --json to a list' },
+    name: 'add-json',
+    title: 'Add an option --json to a list',
     asks: 'Add an option --json to list.js: with it the items are printed as one JSON array of {"name", "price"}. Other options are refused as before.',
     files: { 'list.js': LIST },
     shows: 'node list.js --json',
@@ -138,7 +143,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-unique', title: 'Add an option that counts distinct words' },
+    name: 'add-unique',
+    title: 'Add an option that counts distinct words',
     asks: 'words.js counts the words of a file. With the option --unique before the file, it must count distinct words, ignoring case. Try it with text.txt: node words.js --unique text.txt prints 4.',
     files: { 'words.js': WORDS, 'text.txt': 'The tide and the moon\nAnd the tide\n' },
     shows: 'node words.js --unique text.txt',
@@ -161,7 +167,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-priority', title: 'Add priorities to a queue' },
+    name: 'add-priority',
+    title: 'Add priorities to a queue',
     asks: 'Let Queue in src/queue.js take priorities: push(item, priority = 0). pop() returns the item with the highest priority; of several, the oldest. Write tests for it in test/queue.test.js that node --test test/queue.test.js runs.',
     files: { 'src/queue.js': QUEUE },
     shows: 'node --test test/queue.test.js',
@@ -184,7 +191,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-backoff', title: 'Waiting between retries' },
+    name: 'add-backoff',
+    title: 'Waiting between retries',
     asks: 'retry in src/retry.js tries again at once. Give it a third parameter options with wait (milliseconds before the second try, default 0) and factor (each further wait is that many times longer, default 2), and sleep (a function that waits, for tests; by default a timer). After the last failure it does not wait. Write demo.js that shows it and exits with 0.',
     files: { 'src/retry.js': RETRY },
     shows: 'node demo.js',
@@ -219,7 +227,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-units', title: 'More units, and errors for unknown ones' },
+    name: 'add-units',
+    title: 'More units, and errors for unknown ones',
     asks: 'convert in src/convert.js gives NaN for units that it does not know. It shall throw a RangeError that names the unit instead. Add miles (mi, 1609.344 m) and feet (ft, 0.3048 m). cli.js shall print a conversion: node cli.js 1 mi km prints 1.609344.',
     files: { 'src/convert.js': CONVERT },
     shows: 'node cli.js 1 mi km',
@@ -243,7 +252,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-environment', title: 'Configuration from the environment' },
+    name: 'add-environment',
+    title: 'Configuration from the environment',
     asks: 'load in src/config.js reads a file. Environment variables must override the file: APP_PORT sets port as a number, APP_HOST sets host. load(path, env = process.env) takes them. A port that is not a whole number from 1 to 65535 is an Error that names APP_PORT. Write check.js that loads config.json and exits with 0 if all is well.',
     files: { 'src/config.js': CONFIG, 'config.json': '{"port": 8080}\n' },
     shows: 'node check.js',
@@ -266,7 +276,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-once', title: 'Remove event listeners' },
+    name: 'add-once',
+    title: 'Remove event listeners',
     asks: 'Add to Events in src/events.js: off(name, fn), which removes a listener, and once(name, fn), which adds a listener for one event only. A listener that is removed by another listener during an event is still called for that event. Write demo.js that uses both and exits with 0.',
     files: { 'src/events.js': EVENTS },
     shows: 'node demo.js',
@@ -289,7 +300,8 @@ export const EXTEND: readonly WorkGoal[] = [
     ],
   }),
   wish({
-    ...{ name: 'add-done', title: 'A command that ticks off an entry' },
+    name: 'add-done',
+    title: 'A command that ticks off an entry',
     asks: 'todo.js keeps a list. Add the command: node todo.js done <number>, which ticks off the entry with that number as list shows it. For a number that is not in the list, the command must print an error to standard error and exit with 1. Mention the command in the usage line. Leave no todo.json behind from trying it. Write what you added into README.md.',
     files: {
       'todo.js': TASKS,

@@ -50,7 +50,10 @@ interface Search {
 /** A question whose answer lies in many documents. */
 function search({ name, title, asks, files, pattern, reads, answer }: Search): WorkGoal {
   return {
-    ...{ name, title, files, preset: 'researcher' },
+    name,
+    title,
+    files,
+    preset: 'researcher',
     asks: `${asks} Write the answer into answer.json, in exactly the form given, and nothing else in it.`,
     acceptance: [{ file: 'answer.json' }],
     checks: { 'the answer is right': holdsJson('answer.json', answer) },
@@ -94,7 +97,8 @@ const CODE: Files = Object.fromEntries(
 
 export const FIND: readonly WorkGoal[] = [
   search({
-    ...{ name: 'find-last-warden', title: 'A fact that later documents change' },
+    name: 'find-last-warden',
+    title: 'A fact that later documents change',
     asks: 'Who is the warden of the north light according to the latest minutes in minutes/, and which document says so? Form: {"warden": "…", "document": "minutes/…"}.',
     files: () => minutes(1, wardens),
     pattern: ['north light'],
@@ -102,7 +106,8 @@ export const FIND: readonly WorkGoal[] = [
     answer: { warden: 'Mara Lind', document: documentOf(277) },
   }),
   search({
-    ...{ name: 'find-toll', title: 'A figure from several documents' },
+    name: 'find-toll',
+    title: 'A figure from several documents',
     asks: 'What is the toll of the lock after all decisions in minutes/? Proposals that were refused do not count. Form: {"crowns": 0}.',
     files: () => minutes(2, prices),
     pattern: ['toll'],
@@ -110,7 +115,8 @@ export const FIND: readonly WorkGoal[] = [
     answer: { crowns: 12 },
   }),
   search({
-    ...{ name: 'find-votes', title: 'Counting in 300 documents' },
+    name: 'find-votes',
+    title: 'Counting in 300 documents',
     asks: 'How many votes are recorded in minutes/, and how many of them were carried? Form: {"votes": 0, "carried": 0}.',
     files: () => minutes(3, votes),
     pattern: ['Vote \\d+'],
@@ -118,7 +124,8 @@ export const FIND: readonly WorkGoal[] = [
     answer: { votes: 9, carried: 6 },
   }),
   search({
-    ...{ name: 'find-missing', title: 'Find missing documents' },
+    name: 'find-missing',
+    title: 'Find missing documents',
     asks: 'The minutes are numbered from 000 to 299, and some numbers are missing in minutes/. Which? Form: {"missing": ["…"]}, sorted.',
     files: () =>
       Object.fromEntries(Object.entries(minutes(4, {})).filter(([path]) => !/(017|142|288)\.md$/.test(path))),
@@ -127,7 +134,8 @@ export const FIND: readonly WorkGoal[] = [
     answer: { missing: ['017', '142', '288'] },
   }),
   search({
-    ...{ name: 'find-contradiction', title: 'Two documents that contradict each other' },
+    name: 'find-contradiction',
+    title: 'Two documents that contradict each other',
     asks: 'Two documents in minutes/ give different years in which the old bridge was built. Which years? Form: {"years": [1900, 1901]}, the earlier first.',
     files: () =>
       minutes(5, {
@@ -140,7 +148,8 @@ export const FIND: readonly WorkGoal[] = [
     answer: { years: [1847, 1874] },
   }),
   search({
-    ...{ name: 'find-callers', title: 'Find what depends on a module' },
+    name: 'find-callers',
+    title: 'Find what depends on a module',
     asks: 'Which files in lib/ import lib/part03.js, directly? And which functions of lib/ are marked as deprecated? Form: {"importers": ["lib/…"], "deprecated": ["…"]}, both sorted.',
     files: () => CODE,
     pattern: ['part03.js', 'deprecated'],
@@ -148,7 +157,9 @@ export const FIND: readonly WorkGoal[] = [
     answer: { importers: ['lib/part07.js', 'lib/part08.js'], deprecated: ['step22', 'step39', 'step5', 'step56'] },
   }),
   {
-    ...{ name: 'find-and-quote', title: 'An answer with its source', preset: 'researcher' },
+    name: 'find-and-quote',
+    title: 'An answer with its source',
+    preset: 'researcher',
     asks: 'Why was the ferry of the east stopped? Answer in answer.md in one sentence. Below it, after "> ", quote word for word the line of the document in minutes/ that says so. In the last line, give the path of the document.',
     files: () =>
       minutes(6, {

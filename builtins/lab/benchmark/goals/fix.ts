@@ -15,7 +15,8 @@ interface Fault {
 function fault({ name, title, asks, src, imports, tests, hidden, edits }: Fault): WorkGoal {
   const test = testFile(imports, tests)
   return {
-    ...{ name, title },
+    name,
+    title,
     asks:
       asks ?? `A test of this project fails. Find the cause and fix the program; do not change the tests. (${title})`,
     files: project({ ...src, 'test/all.test.js': test }),
@@ -25,7 +26,9 @@ function fault({ name, title, asks, src, imports, tests, hidden, edits }: Fault)
       'the tests are unchanged': fileEquals('test/all.test.js', test),
     },
     solution: () => [
-      ...[list(), run('node --test'), read('test/all.test.js')],
+      list(),
+      run('node --test'),
+      read('test/all.test.js'),
       ...edits.flatMap(([path, old, next]) => [read(path), edit(path, old, next)]),
       run('node --test'),
     ],
@@ -34,7 +37,8 @@ function fault({ name, title, asks, src, imports, tests, hidden, edits }: Fault)
 
 export const FIX: readonly WorkGoal[] = [
   fault({
-    ...{ name: 'fix-mean', title: 'the mean of an empty list' },
+    name: 'fix-mean',
+    title: 'the mean of an empty list',
     src: {
       'src/mean.js':
         'export function mean(values) {\n  const sum = values.reduce((a, b) => a + b, 0)\n  return sum / values.length\n}\n',
@@ -48,7 +52,8 @@ export const FIX: readonly WorkGoal[] = [
     edits: [['src/mean.js', '  return sum / values.length', '  return values.length === 0 ? 0 : sum / values.length']],
   }),
   fault({
-    ...{ name: 'fix-pages', title: 'the last page is missing' },
+    name: 'fix-pages',
+    title: 'the last page is missing',
     src: {
       'src/pages.js':
         'export function pageCount(items, size) {\n  return Math.floor(items / size)\n}\n\nexport function page(list, number, size) {\n  const first = number * size\n  return list.slice(first, first + size)\n}\n',
@@ -69,7 +74,8 @@ export const FIX: readonly WorkGoal[] = [
     ],
   }),
   fault({
-    ...{ name: 'fix-slug', title: 'addresses of titles with accents' },
+    name: 'fix-slug',
+    title: 'addresses of titles with accents',
     src: {
       'src/slug.js':
         "/** Makes the address of a page from its title. */\nexport function slug(title) {\n  return title\n    .toLowerCase()\n    .replace(/[^a-z0-9]+/g, '-')\n}\n",
@@ -89,7 +95,8 @@ export const FIX: readonly WorkGoal[] = [
     ],
   }),
   fault({
-    ...{ name: 'fix-weekday', title: 'the weekday of a date depends on the machine' },
+    name: 'fix-weekday',
+    title: 'the weekday of a date depends on the machine',
     src: {
       'src/weekday.js':
         "const NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']\n\n/** @param date as in 2024-02-29 */\nexport function weekday(date) {\n  const [year, month, day] = date.split('-').map(Number)\n  return NAMES[new Date(Date.UTC(year, month, day)).getDay()]\n}\n",
@@ -104,7 +111,8 @@ export const FIX: readonly WorkGoal[] = [
     edits: [['src/weekday.js', 'Date.UTC(year, month, day)).getDay()', 'Date.UTC(year, month - 1, day)).getUTCDay()']],
   }),
   fault({
-    ...{ name: 'fix-await', title: 'saved values are gone' },
+    name: 'fix-await',
+    title: 'saved values are gone',
     src: {
       'src/store.js':
         'export class Store {\n  #values = new Map()\n\n  async save(key, value) {\n    await new Promise(done => setTimeout(done, 5))\n    this.#values.set(key, value)\n  }\n\n  async load(key) {\n    return this.#values.get(key)\n  }\n}\n',
@@ -129,7 +137,8 @@ export const FIX: readonly WorkGoal[] = [
     ],
   }),
   fault({
-    ...{ name: 'fix-shared', title: 'carts share their items' },
+    name: 'fix-shared',
+    title: 'carts share their items',
     src: {
       'src/cart.js':
         'const EMPTY = { items: [], total: 0 }\n\nexport function newCart() {\n  return { ...EMPTY }\n}\n\nexport function add(cart, name, price) {\n  cart.items.push(name)\n  cart.total += price\n  return cart\n}\n',
@@ -142,7 +151,8 @@ export const FIX: readonly WorkGoal[] = [
     edits: [['src/cart.js', '  return { ...EMPTY }', '  return { ...EMPTY, items: [] }']],
   }),
   fault({
-    ...{ name: 'fix-csv', title: 'quoted fields of CSV files' },
+    name: 'fix-csv',
+    title: 'quoted fields of CSV files',
     src: {
       'src/csv.js':
         "/** Reads one line of a CSV file into its fields. */\nexport function fields(line) {\n  return line.split(',')\n}\n",
@@ -164,7 +174,8 @@ export const FIX: readonly WorkGoal[] = [
     ],
   }),
   fault({
-    ...{ name: 'fix-receipt', title: 'receipts are a cent off' },
+    name: 'fix-receipt',
+    title: 'receipts are a cent off',
     src: {
       'src/price.js':
         'export function total(items) {\n  return items.reduce((sum, { price, count }) => sum + price * count, 0)\n}\n',

@@ -13,8 +13,16 @@ import { WATCH } from './watch.ts'
 import { WRITE } from './write.ts'
 
 const CATEGORIES = {
-  ...{ fix: FIX, extend: EXTEND, refactor: REFACTOR, find: FIND, report: REPORT, data: DATA },
-  ...{ review: REVIEW, write: WRITE, watch: WATCH, decide: DECIDE },
+  fix: FIX,
+  extend: EXTEND,
+  refactor: REFACTOR,
+  find: FIND,
+  report: REPORT,
+  data: DATA,
+  review: REVIEW,
+  write: WRITE,
+  watch: WATCH,
+  decide: DECIDE,
 }
 
 /** The suite of work goals, by category. */

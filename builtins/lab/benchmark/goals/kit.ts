@@ -35,7 +35,11 @@ export function workGoal(category: string, goal: WorkGoal): z.input<typeof Scena
   const end = { tool: FINISH_GOAL, arguments: { reached: ends === 'completed', summary, evidence: [] } }
   return {
     ...rest,
-    ...{ category, ends, mode: 'pursuit', asks: [asks], preset: preset ?? 'coder' },
+    category,
+    ends,
+    mode: 'pursuit',
+    asks: [asks],
+    preset: preset ?? 'coder',
     measures: asks.replace(/\s+/g, ' ').slice(0, 200),
     checks: Object.entries(checks).map(([what, holds]) => ({ of: 'folder', what, holds })),
     runs_programs: solution().some(

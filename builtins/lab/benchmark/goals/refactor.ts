@@ -73,7 +73,8 @@ export function readBoth(one, two, done) {
 
 export const REFACTOR: readonly WorkGoal[] = [
   {
-    ...{ name: 'rename-function', title: 'Rename a function across files' },
+    name: 'rename-function',
+    title: 'Rename a function across files',
     asks: 'Rename the function getUser to findUser everywhere in src/. Nothing else changes; npm run lint must pass.',
     files: project({
       ...users,
@@ -104,7 +105,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'move-module', title: 'Move a module and fix its imports' },
+    name: 'move-module',
+    title: 'Move a module and fix its imports',
     asks: 'Move src/users.js to src/people/users.js and fix all imports. node check.js must exit with 0.',
     files: project({
       ...users,
@@ -133,7 +135,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'merge-duplicates', title: 'Merge three duplicate functions into one' },
+    name: 'merge-duplicates',
+    title: 'Merge three duplicate functions into one',
     asks: 'src/kilo.js, src/litre.js and src/metre.js repeat the same formatting. Put it into src/format.js as format(value, unit) and use it in all three. Their exports must stay and behave as before. node lint.js must exit with 0.',
     files: project({
       'src/kilo.js': duplicate('kilo', 3),
@@ -171,7 +174,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'split-function', title: 'Split a function that does two things' },
+    name: 'split-function',
+    title: 'Split a function that does two things',
     asks: 'summary in src/summary.js computes and formats at once. Split it: totals(orders) returns {count, total, cities} with cities sorted, format(totals) makes the text, and summary stays and uses both. Export all three. The tests must pass.',
     files: project({
       'src/summary.js': GIANT,
@@ -196,7 +200,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'use-promises', title: 'Promises instead of callbacks' },
+    name: 'use-promises',
+    title: 'Promises instead of callbacks',
     asks: 'Turn read and readBoth in src/read.js into async functions without callbacks: read(key) and readBoth(one, two), which reads both at the same time. Errors reject. node try.js must exit with 0.',
     files: project({
       'src/read.js': CALLBACKS,
@@ -220,7 +225,8 @@ export const REFACTOR: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'remove-dead-code', title: 'Remove unused modules' },
+    name: 'remove-dead-code',
+    title: 'Remove unused modules',
     asks: 'Delete the modules in src/ that src/main.js does not use, directly or through others. Keep all that it needs. Write the names of the deleted files, one per line and sorted, into removed.txt.',
     files: project({
       'src/main.js':

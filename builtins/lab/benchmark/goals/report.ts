@@ -116,7 +116,8 @@ const STATES = ['up', 'up', 'down', 'down', 'up', 'down', 'up', 'up', 'down', 'd
 
 export const REPORT: readonly WorkGoal[] = [
   {
-    ...{ name: 'report-week', title: 'A weekly report from logs' },
+    name: 'report-week',
+    title: 'A weekly report from logs',
     asks: 'Write report.md from the logs in logs/: first the line "# Week of 2024-03-04", then an empty line, then a Markdown table with the columns Service, Requests, Errors, Slowest (ms), one row for each service, sorted by name. Errors are requests with status 500.',
     files: () => logsOf(week()),
     acceptance: [{ file: 'report.md' }],
@@ -141,7 +142,8 @@ export const REPORT: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'report-errors', title: 'Errors by day' },
+    name: 'report-errors',
+    title: 'Errors by day',
     asks: 'Count the requests with status 500 in logs/ by day and write errors.json: {"2024-03-04": 0, …} with all seven days.',
     files: () => logsOf(week()),
     acceptance: [{ file: 'errors.json' }],
@@ -149,7 +151,8 @@ export const REPORT: readonly WorkGoal[] = [
     solution: () => [grep('status=500', 'logs'), write('errors.json', json(perDay())), read('errors.json')],
   },
   {
-    ...{ name: 'report-alerts', title: 'Summarize an alert log' },
+    name: 'report-alerts',
+    title: 'Summarize an alert log',
     asks: 'alerts.log has one entry per line. Write summary.csv with the columns level,message,count and one row for each distinct pair of level (ERROR, WARN) and message, sorted by count (highest first), then by message, then by level. Leave out INFO. The first row is the heading.',
     files: { 'alerts.log': alerts() },
     acceptance: [{ file: 'summary.csv' }],
@@ -159,7 +162,8 @@ export const REPORT: readonly WorkGoal[] = [
     solution: () => [read('alerts.log'), write('summary.csv', csv(alertRows())), read('summary.csv')],
   },
   {
-    ...{ name: 'report-hours', title: 'Hours by person' },
+    name: 'report-hours',
+    title: 'Hours by person',
     asks: 'times.csv lists minutes of work. Write hours.md: a line "- <person>: <hours> h" for each person, sorted by name, with hours to two decimals; then an empty line; then "Total: <hours> h".',
     files: { 'times.csv': csv([['person', 'project', 'minutes'], ...TIMES]) },
     acceptance: [{ file: 'hours.md' }],
@@ -173,7 +177,8 @@ export const REPORT: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'report-changes', title: 'Release notes from commits' },
+    name: 'report-changes',
+    title: 'Release notes from commits',
     asks: 'commits.txt has the commits of a release, the oldest first. Add the section "## 2.1.0" to CHANGELOG.md above the earlier one: below "### Added" the subjects of feat commits, below "### Fixed" those of fix commits, each as "- <subject>" in their order. Leave out other kinds. Keep what is in the file.',
     files: {
       'commits.txt': COMMITS.map(([kind, subject]) => `${kind}: ${subject}\n`).join(''),
@@ -196,7 +201,8 @@ export const REPORT: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'report-outages', title: 'Outages from a log of states' },
+    name: 'report-outages',
+    title: 'Outages from a log of states',
     asks: 'status.log has the state of a service once an hour. An outage begins with the first "down" and ends with the next "up". Write outages.json: a list of {"from": "<time>", "until": "<time>", "hours": <number>}, where until is the time of that "up".',
     files: { 'status.log': STATES.map((state, hour) => `2024-06-01T${pad(hour)}:00 ${state}\n`).join('') },
     acceptance: [{ file: 'outages.json' }],

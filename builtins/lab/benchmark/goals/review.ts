@@ -16,7 +16,10 @@ const FORM =
 /** A change that has one fault, to be found by reading. */
 function review({ name, title, files, finding, words, problem }: Review): WorkGoal {
   return {
-    ...{ name, title, files: project(files), preset: 'reviewer' },
+    name,
+    title,
+    files: project(files),
+    preset: 'reviewer',
     asks: `Review the change in change.diff to ${finding.file}, which is already applied to the files here. ${FORM}`,
     acceptance: [{ file: 'review.json' }],
     checks: {
@@ -113,14 +116,16 @@ const SORT_TEST = testFile("import { top } from '../src/top.js'", {
 
 export const REVIEW: readonly WorkGoal[] = [
   review({
-    ...{ name: 'review-cache', title: 'Review: cache invalidation' },
+    name: 'review-cache',
+    title: 'Review: cache invalidation',
     files: { 'src/cache.js': CACHE, 'change.diff': diff('src/cache.js', '  cache.delete(id)', '  cache.clear()') },
     finding: { file: 'src/cache.js', line: 11 },
     words: /clear|all|every|whole/i,
     problem: 'forget(id) clears the whole cache instead of deleting the entry of id.',
   }),
   review({
-    ...{ name: 'review-query', title: 'Review: SQL query built from strings' },
+    name: 'review-query',
+    title: 'Review: SQL query built from strings',
     files: {
       'src/orders.js': QUERY,
       'change.diff': diff(
@@ -134,7 +139,8 @@ export const REVIEW: readonly WorkGoal[] = [
     problem: 'city is concatenated into the SQL: injection; pass it as a parameter.',
   }),
   review({
-    ...{ name: 'review-leap', title: 'Review: leap years' },
+    name: 'review-leap',
+    title: 'Review: leap years',
     files: {
       'src/days.js': LEAP,
       'change.diff': diff('src/days.js', '  return new Date(year, 1, 29).getMonth() === 1', '  return year % 4 === 0'),
@@ -144,7 +150,8 @@ export const REVIEW: readonly WorkGoal[] = [
     problem: 'Years divisible by 100 but not by 400, such as 1900, are no leap years.',
   }),
   review({
-    ...{ name: 'review-upload', title: 'Review: file path from user input' },
+    name: 'review-upload',
+    title: 'Review: file path from user input',
     files: {
       'src/upload.js': UPLOAD,
       'change.diff': diff(
@@ -158,7 +165,8 @@ export const REVIEW: readonly WorkGoal[] = [
     problem: 'A name such as ../../etc/x leaves the folder (path traversal).',
   }),
   {
-    ...{ name: 'review-and-mend', title: 'Review, prove the fault with a test, and fix it' },
+    name: 'review-and-mend',
+    title: 'Review, prove the fault with a test, and fix it',
     asks: 'The change in change.diff is already applied. It introduces a fault that the tests do not show. Add a test to test/top.test.js that fails because of it, then fix src/top.js. Keep the existing tests. Write into review.md in one sentence what was wrong.',
     files: project({
       'src/top.js': 'export function top(values, count) {\n  return values.sort((a, b) => b - a).slice(0, count)\n}\n',

@@ -19,7 +19,8 @@ writeFileSync('applied.txt', colour + ' ' + version + '\\n')
 
 export const WATCH: readonly WorkGoal[] = [
   {
-    ...{ name: 'watch-inbox', title: 'Wait for files, then add them up' },
+    name: 'watch-inbox',
+    title: 'Wait for files, then add them up',
     asks: 'Files with one number each arrive in inbox/ while you work. The last file is called end.txt and has no number. Check from time to time until it is there, and then write the sum of all numbers into sum.txt.',
     files: { 'inbox/one.txt': '7\n' },
     arrivals: [
@@ -29,13 +30,18 @@ export const WATCH: readonly WorkGoal[] = [
     acceptance: [{ file: 'inbox/end.txt' }, { file: 'sum.txt' }],
     checks: { 'the sum is right': reads('sum.txt', '327') },
     solution: () => [
-      ...[list('inbox'), run('sleep 0.1'), list('inbox'), run('sleep 0.2'), list('inbox')],
+      list('inbox'),
+      run('sleep 0.1'),
+      list('inbox'),
+      run('sleep 0.2'),
+      list('inbox'),
       ...['one', 'two', 'three'].map(name => read(`inbox/${name}.txt`)),
       write('sum.txt', '327\n'),
     ],
   },
   {
-    ...{ name: 'watch-process', title: 'A process in the background' },
+    name: 'watch-process',
+    title: 'A process in the background',
     asks: 'node slow.js takes a while. Run it in the background, wait until it ends, and write its output into result.txt. Then write the number of lines of progress.log into lines.txt.',
     files: project({ 'slow.js': SLOW }),
     acceptance: [{ file: 'result.txt' }, { file: 'lines.txt' }],
@@ -54,7 +60,8 @@ export const WATCH: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'watch-log', title: 'React to a line of a log' },
+    name: 'watch-log',
+    title: 'React to a line of a log',
     asks: 'app.log grows while you work. Wait until a line with ERROR appears; then write that line into alert.txt, and below it the number of INFO lines before it.',
     files: { 'app.log': LOG },
     arrivals: [
@@ -64,12 +71,17 @@ export const WATCH: readonly WorkGoal[] = [
     acceptance: [{ file: 'alert.txt' }],
     checks: { 'line and number are right': reads('alert.txt', 'ERROR disk full\n5') },
     solution: () => [
-      ...[read('app.log'), run('sleep 0.1'), read('app.log'), run('sleep 0.2'), read('app.log')],
+      read('app.log'),
+      run('sleep 0.1'),
+      read('app.log'),
+      run('sleep 0.2'),
+      read('app.log'),
       write('alert.txt', 'ERROR disk full\n5\n'),
     ],
   },
   {
-    ...{ name: 'watch-config', title: 'Apply a change when it arrives' },
+    name: 'watch-config',
+    title: 'Apply a change when it arrives',
     asks: 'config.json has version 1. Its version 2 arrives while you work. As soon as it is there, run node apply.js once, and write the new colour into colour.txt.',
     files: project({ 'config.json': '{"version": 1, "colour": "red"}\n', 'apply.js': APPLY }),
     arrivals: [{ after: 2, files: { 'config.json': '{"version": 2, "colour": "green"}\n' } }],
@@ -79,7 +91,10 @@ export const WATCH: readonly WorkGoal[] = [
       'colour.txt has the new colour': reads('colour.txt', 'green'),
     },
     solution: () => [
-      ...[read('config.json'), run('sleep 0.1'), read('config.json'), run('node apply.js')],
+      read('config.json'),
+      run('sleep 0.1'),
+      read('config.json'),
+      run('node apply.js'),
       write('colour.txt', 'green\n'),
     ],
   },

@@ -61,7 +61,8 @@ const GLOSSARY =
 
 export const WRITE: readonly WorkGoal[] = [
   {
-    ...{ name: 'write-readme', title: 'A README for a program' },
+    name: 'write-readme',
+    title: 'A README for a program',
     asks: 'Write README.md for lines.js: a heading "# lines", one sentence on what it does, a section "## Options" with a list of all its options as "- `--name`: what it does", and a section "## Example" with a command in a code block.',
     files: project({ 'lines.js': TOOL }),
     acceptance: [{ file: 'README.md' }],
@@ -85,7 +86,8 @@ export const WRITE: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'write-comments', title: 'Comments of exported functions' },
+    name: 'write-comments',
+    title: 'Comments of exported functions',
     asks: 'Write a JSDoc comment (/** … */) right above each exported function of src/maths.js that says what it returns. The code itself stays as it is. node lint.js must exit with 0.',
     files: project(MATHS),
     acceptance: [{ command: 'node lint.js' }],
@@ -121,7 +123,9 @@ export const WRITE: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'write-index', title: 'An index of a guide', preset: 'writer' },
+    name: 'write-index',
+    title: 'An index of a guide',
+    preset: 'writer',
     asks: 'Write guide/index.md: the line "# Guide", an empty line, then one line "- [<title>](<file name>)" for each file of guide/, sorted by file name; the title is the first heading of the file.',
     files: guides,
     acceptance: [{ file: 'guide/index.md' }],
@@ -129,7 +133,9 @@ export const WRITE: readonly WorkGoal[] = [
     solution: () => [list('guide'), grep('^# ', 'guide'), write('guide/index.md', index), read('guide/index.md')],
   },
   {
-    ...{ name: 'write-actions', title: 'Action items of a meeting', preset: 'writer' },
+    name: 'write-actions',
+    title: 'Action items of a meeting',
+    preset: 'writer',
     asks: 'talk.txt is the record of a meeting. Write actions.md with one line "- <name>: <what> (by <date>)" for each thing that someone took on with a date, the earliest date first. Leave out wishes, and what no one took on.',
     files: { 'talk.txt': TALK },
     acceptance: [{ file: 'actions.md' }],
@@ -152,7 +158,9 @@ export const WRITE: readonly WorkGoal[] = [
     ],
   },
   {
-    ...{ name: 'write-glossary', title: 'Sort a glossary', preset: 'writer' },
+    name: 'write-glossary',
+    title: 'Sort a glossary',
+    preset: 'writer',
     asks: 'Put the entries of words.md into alphabetical order, each word once, all words in lower case; keep the heading. Then insert in order: "- pier: a way into the water".',
     files: { 'words.md': GLOSSARY },
     acceptance: [{ command: 'grep -q pier words.md' }],

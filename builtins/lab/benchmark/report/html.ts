@@ -74,9 +74,14 @@ function figure(svg: string, caption: string): string {
 function figures(models: readonly ModelResult[]): string {
   const head = ['Model', 'Score', '95 %', 'Passed', '95 %', 'Calls', 'Tokens in, out', 'Cost', 'p50, p95', 'Failures']
   const rows = models.map(model => [
-    ...[nameOf(model), percent(model.score), interval(model.score_interval), `${model.passed} of ${model.runs}`],
-    ...[interval(model.pass_interval), `${model.calls}, ${model.failed_calls} failed`],
-    ...[`${model.tokens.input}, ${model.tokens.output}`, cost(model)],
+    nameOf(model),
+    percent(model.score),
+    interval(model.score_interval),
+    `${model.passed} of ${model.runs}`,
+    interval(model.pass_interval),
+    `${model.calls}, ${model.failed_calls} failed`,
+    `${model.tokens.input}, ${model.tokens.output}`,
+    cost(model),
     model.latency_ms ? `${duration(model.latency_ms.p50)}, ${duration(model.latency_ms.p95)}` : '-',
     failures(model),
   ])

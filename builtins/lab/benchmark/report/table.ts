@@ -46,8 +46,14 @@ export function table({ models, scenarios, runs, cycles, seed, left_out }: Bench
 function overallRow(model: ModelResult): Row {
   const { score, score_interval, passed, runs, pass_interval, calls, tokens, latency_ms } = model
   return [
-    ...[model.asked, percent(score), interval(score_interval), `${passed} of ${runs}`, interval(pass_interval)],
-    ...[String(calls), String(tokens.input + tokens.output), cost(model)],
+    model.asked,
+    percent(score),
+    interval(score_interval),
+    `${passed} of ${runs}`,
+    interval(pass_interval),
+    String(calls),
+    String(tokens.input + tokens.output),
+    cost(model),
     ...(latency_ms ? [duration(latency_ms.p50), duration(latency_ms.p95)] : ['-', '-']),
     failures(model),
   ]

@@ -12,6 +12,13 @@ import { toolUse } from './tool-use.ts'
 
 /** Built-in scenarios; plugins may add more. */
 export const BUILT_IN: readonly z.input<typeof Scenario>[] = [
-  ...[goals, toolUse, toolChoice, pursuit, structured],
-  ...[instructions, recovery, injectedOrders, memory],
+  goals,
+  toolUse,
+  toolChoice,
+  pursuit,
+  structured,
+  instructions,
+  recovery,
+  injectedOrders,
+  memory,
 ]

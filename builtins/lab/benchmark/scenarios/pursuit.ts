@@ -28,7 +28,10 @@ export const pursuit: z.input<typeof Scenario> = {
       is: { contains: ['apples.md', 'bridge.md', 'clock.md'] },
     },
     {
-      ...{ of: 'file', what: 'index.md matches the request line by line', weight: 2, path: 'index.md' },
+      of: 'file',
+      what: 'index.md matches the request line by line',
+      weight: 2,
+      path: 'index.md',
       is: { equals: '- apples.md: {{two}} - bridge.md: {{one}} - clock.md: {{three}}' },
     },
     {

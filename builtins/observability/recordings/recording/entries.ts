@@ -63,8 +63,13 @@ export interface ErrorRecord {
 /** Errors whose class matters to callers. */
 const KNOWN = new Map<string, { prototype: object }>(
   [
-    ...[FencedError, CycleTimeoutError, StoppingError, DaemonFrozenError],
-    ...[BudgetExhaustedError, AgentBudgetExhaustedError, UnknownPriceError],
+    FencedError,
+    CycleTimeoutError,
+    StoppingError,
+    DaemonFrozenError,
+    BudgetExhaustedError,
+    AgentBudgetExhaustedError,
+    UnknownPriceError,
   ]
     .map(made => [made.code, made] as [string, { prototype: object }])
     .concat([['model_error', ModelError]]),

@@ -67,18 +67,16 @@ export async function fork(
   const recorder = new Recorder(maskerOf(svc, false))
   const forked: Recording = {
     ...about,
-    ...{
-      run_id,
-      v: LOG_VERSION,
-      kind: 'fork',
-      within: null,
-      bytes: 0,
-      cycles: 0,
-      steps: 0,
-      cut: null,
-      last_seq: null,
-      pid: process.pid,
-    },
+    run_id,
+    v: LOG_VERSION,
+    kind: 'fork',
+    within: null,
+    bytes: 0,
+    cycles: 0,
+    steps: 0,
+    cut: null,
+    last_seq: null,
+    pid: process.pid,
     started_at: about.started_at,
     ended_at: null,
     forked_from: {

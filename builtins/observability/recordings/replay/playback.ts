@@ -72,7 +72,8 @@ export class Playback implements RecordingBackend {
     const id = this.#startingContext
     const { recording } = this.#parts
     const context = new ReplayedContext({
-      ...{ drawn: recording.valuesOf(id), abort },
+      drawn: recording.valuesOf(id),
+      abort,
       onMove: () => this.#onMove(),
       settleContexts: () => this.#settleContexts(),
       isRecomputed: what => recording.isRecomputed(id, what),

@@ -79,7 +79,10 @@ export async function openReplayKernel(
       root,
       roles: ['cli'],
       ports: {
-        ...{ files, clock, random, ids: options.ids ?? keyedIds(random) },
+        files,
+        clock,
+        random,
+        ids: options.ids ?? keyedIds(random),
         fetch: async input => {
           throw new OfflineError({ what: String(input) })
         },

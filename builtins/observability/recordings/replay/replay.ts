@@ -154,8 +154,10 @@ export async function replay(
   return {
     run_id: about.run_id,
     same: divergence === null,
-    ...{ events: comparison.count, ...repeatedCounts(original, playback) },
-    ...{ hash: comparison.expected.value, replayed_hash: comparison.replayed.value },
+    events: comparison.count,
+    ...repeatedCounts(original, playback),
+    hash: comparison.expected.value,
+    replayed_hash: comparison.replayed.value,
     duration_ms: Math.round(svc.clock.monotonic() - began),
     divergence,
     notes: [

@@ -28,9 +28,15 @@ export class TraceBuilder {
       tokens: run.input_tokens + run.output_tokens,
       cost_usd: usdOf(run.cost_micros),
       attributes: {
-        ...{ run_kind: run.kind, exit: run.exit, heartbeat: facts.heartbeat, model: facts.default_model },
-        ...{ profiles: facts.profiles, agents_spawned: run.agents, cycles: run.cycles },
-        ...{ model_calls: run.model_calls, tool_calls: run.tool_calls },
+        run_kind: run.kind,
+        exit: run.exit,
+        heartbeat: facts.heartbeat,
+        model: facts.default_model,
+        profiles: facts.profiles,
+        agents_spawned: run.agents,
+        cycles: run.cycles,
+        model_calls: run.model_calls,
+        tool_calls: run.tool_calls,
       },
     }
   }
@@ -136,8 +142,16 @@ function decision({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
     tokens: numberOf(input_tokens) + numberOf(output_tokens),
     cost_usd: numberOf(cost_usd),
     attributes: {
-      ...{ decision_type: kind, model, input_tokens, output_tokens, cost_usd, duration_ms },
-      ...{ step_index: step ?? null, cycle: cycle_num, attempts, estimated },
+      decision_type: kind,
+      model,
+      input_tokens,
+      output_tokens,
+      cost_usd,
+      duration_ms,
+      step_index: step ?? null,
+      cycle: cycle_num,
+      attempts,
+      estimated,
       ...(context ? { context } : {}),
     },
   }
@@ -152,7 +166,10 @@ function toolCall({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
     end_time: at,
     status: ok === false ? 'error' : 'ok',
     attributes: {
-      ...{ tool_name, params: params ?? null, duration_ms: duration_ms ?? null, step_index: step ?? null },
+      tool_name,
+      params: params ?? null,
+      duration_ms: duration_ms ?? null,
+      step_index: step ?? null,
       ...(ok === false ? { output: null, error: output ?? null } : { output: output ?? null, error: null }),
       cycle: cycle_num,
     },
@@ -177,8 +194,17 @@ function noteCycle(agent: Span, { result, error }: Record<string, unknown>): voi
 
 function blank(span_id: string, parent_id: string | null, kind: Span['kind'], start_time: string): Span {
   return {
-    ...{ span_id, parent_id, name: '', kind, start_time, end_time: null, status: 'ok' },
-    ...{ tokens: 0, cost_usd: 0, attributes: {}, children: [] },
+    span_id,
+    parent_id,
+    name: '',
+    kind,
+    start_time,
+    end_time: null,
+    status: 'ok',
+    tokens: 0,
+    cost_usd: 0,
+    attributes: {},
+    children: [],
   }
 }
 

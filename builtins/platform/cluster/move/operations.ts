@@ -63,7 +63,7 @@ export const clusterMove = operation({
     switched: z.boolean(),
     overridden: z.boolean().describe('Whether SVC_STORE_URL is set, which takes precedence over .svc/config.yaml'),
   }),
-  errors: [...inUse, ...[AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError, UncopyableTablesError]],
+  errors: [...inUse, AlreadyMovedError, MoveTargetError, TargetInUseError, MoveFailedError, UncopyableTablesError],
   cli: { usage: 'db move', example: 'db move --to postgres://svc@db1/svc' },
   async run({ to, back, switch: switched, wait }, call) {
     const { svc } = call

@@ -43,16 +43,24 @@ export class CheckoutModules implements PluginSource {
     this.#parts = parts
     this.#hashes = new SourceHashes(ROOT, ports.files)
     this.#loader = new Loader({
-      ...{ ports, log, project: { ...project, plugins: [join(ROOT, 'builtins')] } },
-      ...{ modules: () => this.#importable(), allowlist: () => [] },
+      ports,
+      log,
+      project: { ...project, plugins: [join(ROOT, 'builtins')] },
+      modules: () => this.#importable(),
+      allowlist: () => [],
       limit_ms: LOAD_LIMIT_MS,
       // Modules are part of the program, so nothing hinders or watches them.
-      ...{ blockedReason: async () => undefined, watch: () => {} },
+      blockedReason: async () => undefined,
+      watch: () => {},
     })
     this.#watch = new PluginWatch({
-      ...{ files: ports.files, clock: ports.clock, log, dev: true },
+      files: ports.files,
+      clock: ports.clock,
+      log,
+      dev: true,
       folders: PROGRAM.map(folder => join(ROOT, folder)),
-      ...{ findChanged: async () => [], heartbeat: () => 0 },
+      findChanged: async () => [],
+      heartbeat: () => 0,
     })
   }
 

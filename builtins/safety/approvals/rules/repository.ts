@@ -58,8 +58,15 @@ export const insertRule = defineEffect({
       sql: `INSERT INTO approval_rules (rule_id, agent_id, tool_name, arguments, until, uses, reason, created_by, created_at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
-        ...[rule.rule_id, rule.agent_id, rule.tool_name, rule.arguments, rule.until, rule.uses],
-        ...[rule.reason, rule.created_by, now],
+        rule.rule_id,
+        rule.agent_id,
+        rule.tool_name,
+        rule.arguments,
+        rule.until,
+        rule.uses,
+        rule.reason,
+        rule.created_by,
+        now,
       ],
     },
   ],

@@ -30,7 +30,11 @@ const GRACE_MS = 60_000
 const AT_ONCE = 100
 /** Error codes that prevent a model call; they do not count as failed attempts. */
 const NO_CALL = new Set([
-  ...['budget_exhausted', 'agent_budget_exhausted', 'unknown_price', 'budget_unreadable', 'daemon_frozen'],
+  'budget_exhausted',
+  'agent_budget_exhausted',
+  'unknown_price',
+  'budget_unreadable',
+  'daemon_frozen',
 ])
 
 /** Asks agents' models to choose how they respond to life events: in parallel, and independently of their cycles. */

@@ -224,5 +224,13 @@ export const forgetLife = defineEffect({
 })
 
 export const LIFE_EFFECTS = [
-  ...[happen, dropFollowUps, takeEvent, leaveEvent, freeEvents, decide, queueFollowUp, markRemembered, forgetLife],
+  happen,
+  dropFollowUps,
+  takeEvent,
+  leaveEvent,
+  freeEvents,
+  decide,
+  queueFollowUp,
+  markRemembered,
+  forgetLife,
 ]

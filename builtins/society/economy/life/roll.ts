@@ -116,7 +116,10 @@ function eventEffect(svc: PluginHandle, citizen: CitizenRow, { event, follow_up 
   const { agent_id, balance, happiness, health, reputation, energy } = citizen
   return happen({
     life_event_id: `life:${beat}:${agent_id}`,
-    ...{ agent_id, beat, event: event.id, category: event.category },
+    agent_id,
+    beat,
+    event: event.id,
+    category: event.category,
     origin: follow_up ? 'follow_up' : 'random',
     follow_up_id: follow_up?.follow_up_id ?? null,
     situation: { balance, happiness, health, reputation, energy, job: jobOf(svc, citizen.job_id)?.title ?? null },

@@ -142,7 +142,11 @@ export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
   return late.flatMap(({ order_id, buyer, price }) => [
     endOrder({ order_id, status: 'refunded', result: null }),
     moveMoney({
-      ...{ entry_id: `refund:${order_id}`, beat, payer: 'escrow', amount: price, reason: 'refund' },
+      entry_id: `refund:${order_id}`,
+      beat,
+      payer: 'escrow',
+      amount: price,
+      reason: 'refund',
       payee: buyer === null ? 'departed' : accountOf(buyer),
     }),
   ])

@@ -76,7 +76,12 @@ export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<voi
   const until = died_at ?? svc.clock.ms()
   const known = svc.has(Identity) ? await svc.use(Identity).summary(agent) : {}
   const summary = {
-    ...{ agent_id, name, role, ...known, ...life, ...(await countEndedGoals(svc.use(Store), agent_id)) },
+    agent_id,
+    name,
+    role,
+    ...known,
+    ...life,
+    ...(await countEndedGoals(svc.use(Store), agent_id)),
     born_at: isoTime(created_at),
     died_at: died_at === null ? null : isoTime(died_at),
     lived_seconds: Math.round((until - created_at) / 1000),

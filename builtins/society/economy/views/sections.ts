@@ -13,14 +13,18 @@ export function worldSections(svc: PluginHandle, config: EconomyConfig): PromptS
   const common = { inner: 'economy', prompts: ['goal_generation', 'goal_state'] } as const
   return [
     {
-      ...{ ...common, name: 'economic_status', stage: 40 },
+      ...common,
+      name: 'economic_status',
+      stage: 40,
       async text({ agent_id }) {
         const citizen = await row(agent_id)
         return citizen && `Economic status: ${statusLine(svc, config, citizen)}`
       },
     },
     {
-      ...{ ...common, name: 'condition', stage: 41 },
+      ...common,
+      name: 'condition',
+      stage: 41,
       async text({ agent_id }) {
         const citizen = await row(agent_id)
         return citizen && `Condition: ${conditionLine(citizen)}`

@@ -56,7 +56,8 @@ export function pass(inner: PersistedState, ms: number, busy: boolean, settings:
   }
   return {
     ...inner,
-    ...{ stressors, crisis },
+    stressors,
+    crisis,
     waking_ms: inner.waking_ms + Math.max(0, ms),
     offsets: eachField(field => inner.offsets[field] * Math.exp(-hours / settings.persona_return)),
     hours_without_goal: busy ? inner.hours_without_goal : inner.hours_without_goal + hours,

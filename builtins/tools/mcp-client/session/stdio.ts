@@ -56,7 +56,10 @@ export class ProcessTransport implements Transport {
     const { command, args, cwd, env, onErrorLine, parse } = this.#program
     const words = ['-c', GUARDED, 'sh', command, ...args]
     const child = this.#ports.spawn('/bin/sh', words, {
-      ...{ cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe', 'pipe'] },
+      cwd,
+      env,
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     })
     this.#child = child
     this.#over = false

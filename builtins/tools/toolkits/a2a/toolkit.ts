@@ -46,7 +46,10 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
     say: (args: z.output<P>) => Said & { to: string; subject?: string; priority?: number },
   ): Tool =>
     tool({
-      ...{ name, description, parameters, idempotent: true },
+      name,
+      description,
+      parameters,
+      idempotent: true,
       async execute(args, call) {
         const { files: paths = [], ...more } = say(args as z.output<P>)
         return sends(call, await mail().post({ type, from_agent: call.agent_id, ...more, files: { call, paths } }))
@@ -59,7 +62,10 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
     say: (args: z.output<P>) => Said & { id: string; type?: MessageType },
   ): Tool =>
     tool({
-      ...{ name, description, parameters, idempotent: true },
+      name,
+      description,
+      parameters,
+      idempotent: true,
       async execute(args, call) {
         const { id: message_id, body: text, files: paths = [], type } = say(args as z.output<P>)
         return sends(call, await mail().reply(message_id, call.agent_id, text, type, { call, paths }))
@@ -74,7 +80,10 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
         'request',
         'Ask another agent for help with something. It cannot read the files of your own folder: send them along with files. The answer comes as a message, later.',
         z.object({
-          ...{ to, subject: z.string().max(1_000), body, files },
+          to,
+          subject: z.string().max(1_000),
+          body,
+          files,
           priority: z.coerce
             .number()
             .int()

@@ -53,7 +53,11 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         read_only: true,
         execute: async ({ count, skip }, call) =>
           (await repository(call)).run([
-            ...['log', `--max-count=${count}`, `--skip=${skip}`, '--no-show-signature', '--no-color'],
+            'log',
+            `--max-count=${count}`,
+            `--skip=${skip}`,
+            '--no-show-signature',
+            '--no-color',
             '--format=%h %ad %an: %s',
             '--date=iso-strict',
           ]),

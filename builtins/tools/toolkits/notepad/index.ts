@@ -24,7 +24,9 @@ export default definePlugin({
     svc.toolkit(notepadToolkit(svc, notepads, config))
     svc.add(PromptSections, {
       // A goal is chosen without tools, so the agent cannot read what it planned to do next.
-      ...{ name: 'notepad', stage: STAGE, prompts: ['goal_generation'] },
+      name: 'notepad',
+      stage: STAGE,
+      prompts: ['goal_generation'],
       async text({ agent_id }, profile) {
         if (!svc.use(Runtime).toolsFor(profile).find('read_notepad')) return undefined
         // A notepad that cannot be read must not keep the agent from a goal.

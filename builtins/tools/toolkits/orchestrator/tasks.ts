@@ -69,8 +69,18 @@ export class CodeTasks {
     const running: Running = { agent_id, stop: new AbortController(), ended: Promise.resolve() }
     this.#running.set(task_id, running)
     const record: CodeTask = {
-      ...{ v: 1, task_id, agent_id, program, model, task, folder, status: 'running', reason: null },
-      ...{ started_at: clock.ms(), ended_at: null, watched_by: process.pid },
+      v: 1,
+      task_id,
+      agent_id,
+      program,
+      model,
+      task,
+      folder,
+      status: 'running',
+      reason: null,
+      started_at: clock.ms(),
+      ended_at: null,
+      watched_by: process.pid,
     }
     try {
       const cwd = await this.#folder(call, folder)
@@ -135,7 +145,10 @@ export class CodeTasks {
       const sandbox = this.#svc.use(Sandbox)
       const end = await sandbox.run({
         argv: wordsFor(program, path, model),
-        ...{ ...place, input: task, network: true, time_limit_ms: code_timeout * 1000 },
+        ...place,
+        input: task,
+        network: true,
+        time_limit_ms: code_timeout * 1000,
         ...needsOf(program, path, this.#svc, code_pass_env),
         limits: { ...LIMITS, cpu_seconds: Math.ceil(code_timeout) * 4 },
       })

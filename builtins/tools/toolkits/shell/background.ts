@@ -84,7 +84,11 @@ export class BackgroundProcesses implements Processes {
     const started_at = this.#svc.clock.ms()
     const record: Record = { v: 1, process_id, command, pid: null, started_at, goal_id, reported: false }
     const each: Background = {
-      ...{ record, agent_id, log: new BackgroundLog(), stop: new AbortController(), alarms: [] },
+      record,
+      agent_id,
+      log: new BackgroundLog(),
+      stop: new AbortController(),
+      alarms: [],
       ended: Promise.resolve(),
     }
     this.#all.set(process_id, each)
@@ -172,7 +176,9 @@ export class BackgroundProcesses implements Processes {
     try {
       const end = await this.#svc.use(Sandbox).run({
         ...request,
-        ...{ signal: stop.signal, time_limit_ms: LONGEST_MS, limits: LONG_RUNNING },
+        signal: stop.signal,
+        time_limit_ms: LONGEST_MS,
+        limits: LONG_RUNNING,
         started: pid => {
           record.pid = pid
           saved = saved.then(() => this.#save(agent_id, record))

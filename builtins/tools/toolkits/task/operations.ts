@@ -92,8 +92,11 @@ export const todoOperations = [todosList, todosMark]
 
 function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
   return {
-    ...{ todo_id: task_id, ...row, due: due_date },
-    ...{ created_at: isoTime(created_at), completed_at: completed_at === null ? null : isoTime(completed_at) },
+    todo_id: task_id,
+    ...row,
+    due: due_date,
+    created_at: isoTime(created_at),
+    completed_at: completed_at === null ? null : isoTime(completed_at),
   }
 }
 

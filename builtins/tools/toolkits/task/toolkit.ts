@@ -115,7 +115,8 @@ export function taskToolkit(svc: PluginHandle): Toolkit {
             throw new Error('give at least one of description, priority and due')
           call.effect(
             changeTodo({
-              ...{ task_id, agent_id: row.agent_id },
+              task_id,
+              agent_id: row.agent_id,
               description: description ?? row.description,
               priority: priority ?? row.priority,
               due_date: due === undefined ? row.due_date : due || null,

@@ -193,7 +193,9 @@ function plotMoments(history: readonly Moment[], thresholds: Report['thresholds'
   const load: Line[] = [
     { label: 'Load', color: '--accent', fill: true, values: moments.map(each => each.load) },
     ...LEVELS.map(({ level, color }) => ({
-      ...{ label: `${level} from`, color, dashed: true },
+      label: `${level} from`,
+      color,
+      dashed: true,
       values: times.map(() => thresholds[level]),
     })),
   ]
@@ -206,7 +208,8 @@ function plotMoments(history: readonly Moment[], thresholds: Report['thresholds'
       values: moments.map(each => (each.crisis ? each.load : null)),
     })
   const persona: Line[] = FIELDS.map(({ field, label, color }) => ({
-    ...{ label, color },
+    label,
+    color,
     values: moments.map(each => each.persona[field]),
   }))
   return { times, load, persona }

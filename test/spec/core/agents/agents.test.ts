@@ -19,15 +19,17 @@ describe('an agent', () => {
     const id = await spawn(home)
     expect(id).toMatch(/^worker-[0-9a-f]{8}$/)
     expect(await detail(home, id)).toMatchObject({
-      ...{
-        agent_id: id,
-        name: 'worker',
-        role: 'does what the script says',
-        model: '',
-        preset: 'worker',
-        status: 'idle',
-      },
-      ...{ goal: null, cycle_count: 0, cost_usd: 0, tokens: 0, last_active: null },
+      agent_id: id,
+      name: 'worker',
+      role: 'does what the script says',
+      model: '',
+      preset: 'worker',
+      status: 'idle',
+      goal: null,
+      cycle_count: 0,
+      cost_usd: 0,
+      tokens: 0,
+      last_active: null,
       created_at: home.clock.now().toISOString(),
     })
     home.kernel.heartbeat.start()
@@ -74,7 +76,8 @@ describe('an agent', () => {
     await using home = await testHostWithModel(idle, { files: { 'profiles/broken.yaml': 'name: broken\nrole: [\n' } })
     const { kernel } = home
     await expect(kernel.invoke('agents.spawn', { preset: 'nothing' })).rejects.toMatchObject({
-      ...{ code: 'profile_not_found', status: 404 },
+      code: 'profile_not_found',
+      status: 404,
       message: expect.stringContaining('worker'),
     })
     await expect(kernel.invoke('agents.spawn', { preset: 'broken' })).rejects.toThrow(/broken\.yaml:\d/)

@@ -291,7 +291,10 @@ describe('a bundle from an untrusted source', () => {
 
   it('leaves no memory and no profile behind when the last module fails to import it', async () => {
     const last: BundlePart<string> = {
-      ...{ name: 'last', stage: 100, schema: z.string(), pack: async () => 'said' },
+      name: 'last',
+      stage: 100,
+      schema: z.string(),
+      pack: async () => 'said',
       unpack: () => Promise.reject(new Error('not today')),
     }
     const failing = definePlugin({ name: 'failing', setup: svc => void svc.add(BundleParts, last as BundlePart) })

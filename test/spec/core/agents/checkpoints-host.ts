@@ -20,7 +20,9 @@ let seed = 5_000
 /** Starts a test host with these modules and without a daemon; each has ids of its own. */
 export const keeping = (options: TestHostOptions = {}) =>
   testHost({
-    ...{ roles: ['cli'], seed: ++seed, files: { 'profiles/worker.yaml': WORKER } },
+    roles: ['cli'],
+    seed: ++seed,
+    files: { 'profiles/worker.yaml': WORKER },
     config: { economy: { enabled: true, starting_balance: 1000 } },
     ...options,
     builtins: [...AGENT_MODULES, ...PART_MODULES, ...(options.builtins ?? [])],
@@ -29,14 +31,12 @@ export const keeping = (options: TestHostOptions = {}) =>
 let calls = 0
 
 const WEIGHED_DOWN = {
-  ...{
-    waking_ms: 7_200_000,
-    crisis: false,
-    outcomes: [[true, 3]],
-    hours_without_goal: 0,
-    hours_unheard: 1,
-    told: null,
-  },
+  waking_ms: 7_200_000,
+  crisis: false,
+  outcomes: [[true, 3]],
+  hours_without_goal: 0,
+  hours_unheard: 1,
+  told: null,
   offsets: { risk_tolerance: 0.1, social_drive: 0, concentration: -0.2, autonomy_level: 0, happiness: 0 },
   stressors: [{ stressor: 'invisibility', severity: 0.4, peak: 0.5, trend: 'easing', since: 12 }],
 }
@@ -49,12 +49,14 @@ async function use({ kernel }: TestHost, name: string, args: object, agent_id: s
     .find(each => each.name === name)!
   const effects: Effect[] = []
   const call: ToolCall = {
-    ...{ call_id: `call-${++calls}`, agent_id, goal_id: null, cycle_num: 1, signal: new AbortController().signal },
-    ...{
-      workspace: '/nowhere',
-      idempotency_key: `call-${calls}`,
-      effect: (effect: Effect) => void effects.push(effect),
-    },
+    call_id: `call-${++calls}`,
+    agent_id,
+    goal_id: null,
+    cycle_num: 1,
+    signal: new AbortController().signal,
+    workspace: '/nowhere',
+    idempotency_key: `call-${calls}`,
+    effect: (effect: Effect) => void effects.push(effect),
   }
   await tool.execute(tool.parameters.parse(args), call)
   await kernel.use(Store).apply(effects)

@@ -35,7 +35,8 @@ const anything = definePlugin({
   setup(svc) {
     const namespace = 'anything'
     const part: CheckpointPart<{ it: unknown }> = {
-      ...{ name: namespace, schema: z.object({ it: z.unknown() }) },
+      name: namespace,
+      schema: z.object({ it: z.unknown() }),
       async capture(key) {
         const sql = 'SELECT value FROM plugin_values WHERE namespace = ? AND key = ?'
         const row = await svc.use(Store).get<{ value: string }>(sql, [namespace, key])
@@ -122,9 +123,13 @@ describe('a checkpoint', () => {
       fc.record({ role: fc.constant('tool'), content: fc.string(), tool_call_id: fc.string() }),
     )
     const goal = fc.record({
-      ...{ objective: fc.string({ minLength: 1 }), priority: fc.integer({ min: 0, max: 9 }) },
-      ...{ origin: fc.constantFrom('operator', 'schedule'), parent_goal_id: fc.constant(null) },
-      ...{ reasoning: fc.option(fc.string()), steps_completed: fc.nat(50), created_at: fc.nat() },
+      objective: fc.string({ minLength: 1 }),
+      priority: fc.integer({ min: 0, max: 9 }),
+      origin: fc.constantFrom('operator', 'schedule'),
+      parent_goal_id: fc.constant(null),
+      reasoning: fc.option(fc.string()),
+      steps_completed: fc.nat(50),
+      created_at: fc.nat(),
       transcript: fc
         .array(message, { maxLength: 6 })
         .map(all => all.map((each, seq) => ({ seq: seq * 2, message: each, at: seq }))),

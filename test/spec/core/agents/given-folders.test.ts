@@ -165,7 +165,8 @@ describe('protected files in a given folder', () => {
     await open({ shell_allow_dev_commands: true })
     const root = await realpath(home.root)
     const call = {
-      ...{ workspace: root, scratch: home.workspace },
+      workspace: root,
+      scratch: home.workspace,
       folders: [{ path: root, access: 'read-write' as const }],
     }
     const answer = await home.use('shell_exec', { command: "env sh -c 'seq 1 9000; echo x > $HOME/made'" }, call)

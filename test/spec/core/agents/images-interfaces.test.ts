@@ -40,7 +40,8 @@ it('a file that is no image, too many images and a request that is too large are
   const nudge = (images: unknown, message = 'Look') => post(`/agents/${id}/nudge`, { message, images })
   const svg = { data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64'), name: 'car.png' }
   expect((await nudge([svg])).json).toMatchObject({
-    ...{ status: 422, code: 'image_refused' },
+    status: 422,
+    code: 'image_refused',
     detail:
       'The image "car.png" is not accepted: it is an SVG; convert it to one of image/png, image/jpeg, image/webp.',
   })

@@ -127,7 +127,8 @@ it('an image sent to an idle agent is shown when it chooses a goal, and again wh
   })
   const id = await spawn(home)
   await home.kernel.invoke('agents.nudge', {
-    ...{ id, message: 'Build a page like this' },
+    id,
+    message: 'Build a page like this',
     images: [{ data: PNG, name: 'sketch.png' }],
   })
   home.kernel.heartbeat.start()

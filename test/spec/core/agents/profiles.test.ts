@@ -125,7 +125,11 @@ describe('a profile file', () => {
       ].join('\n'),
     )
     expect(await use().get('old')).toMatchObject({
-      ...{ name: 'old-hand', max_steps: 7, tools: [], workspace: './workspaces/{name}', autonomy: 'high' },
+      name: 'old-hand',
+      max_steps: 7,
+      tools: [],
+      workspace: './workspaces/{name}',
+      autonomy: 'high',
       persona: { values: ['order'], fears: [], goals: ['keep on'], risk_tolerance: 0.1, happiness: 0.7 },
       system_prompt: '',
     })

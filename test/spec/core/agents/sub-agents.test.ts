@@ -65,8 +65,16 @@ describe('a sub-agent', () => {
     const scout = await child(home)
     expect(scout).toMatchObject({
       sub_agent_id: expect.stringMatching(/^sub-scout-[0-9a-f]{8}$/),
-      ...{ parent_agent_id: home.id, name: 'scout', role: 'looks around', task: SPAWN.task, depth: 1, cycles: 1 },
-      ...{ max_cycles: 10, result: 'They are behind the hill', ending: null, profile: null },
+      parent_agent_id: home.id,
+      name: 'scout',
+      role: 'looks around',
+      task: SPAWN.task,
+      depth: 1,
+      cycles: 1,
+      max_cycles: 10,
+      result: 'They are behind the hill',
+      ending: null,
+      profile: null,
       completed_at: expect.any(String),
     })
     expect(await detail(home, scout.sub_agent_id)).toMatchObject({ status: 'dead', spawned_by: home.id, goal: null })
@@ -414,7 +422,9 @@ describe('the limits of sub-agents', () => {
     await home.kernel.invoke('agents.resume', { id: sub_agent_id })
     for (let n = 0; n < 3; n++) await runHeartbeat(home)
     expect(await child(home)).toMatchObject({
-      ...{ status: 'expired', cycles: 2, result: null },
+      status: 'expired',
+      cycles: 2,
+      result: null,
       ending: 'It used up its 2 cycles and did not finish.',
     })
     expect(await detail(home, sub_agent_id)).toMatchObject({ status: 'dead', goal: null })

@@ -44,7 +44,9 @@ const open = async (tools: Record<string, unknown> = {}) => {
 }
 const spawn = async (input: Record<string, unknown> = {}) =>
   (await home.kernel.invoke('agents.spawn', {
-    ...{ preset: 'worker', workspace: repository, worktree: 'agent' },
+    preset: 'worker',
+    workspace: repository,
+    worktree: 'agent',
     ...input,
   })) as AgentDetail
 const diff = (id: string, input = {}) => home.kernel.invoke('worktrees.diff', { id, ...input }) as Promise<AgentChanges>

@@ -190,7 +190,8 @@ describe('acceptance criteria', () => {
 
   it('refuse nothing by a command that was stopped at its time limit, and name the setting', async () => {
     await using home = await accepting([finish('it is done'), ask('What now?')], [{ command: WAITS }], {
-      ...{ clock: 'system', env: { PATH: process.env.PATH! } },
+      clock: 'system',
+      env: { PATH: process.env.PATH! },
       config: { tools, daemon: { acceptance_timeout: 1 } },
     })
     await until(async () => home.server.requests.length === 2)

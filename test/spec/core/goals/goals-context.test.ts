@@ -117,7 +117,8 @@ it.each([
 ])('every preset leaves its conversation and its answer enough of a window of $window tokens', async wanted => {
   const { window } = wanted
   await using home = await testHost({
-    ...{ builtins: BUILTINS, roles: ['cli'] },
+    builtins: BUILTINS,
+    roles: ['cli'],
     files: { 'models.yaml': `models: { "openai:scripted": { context_window: ${window} } }\n` },
     env: { OPENAI_API_KEY: 'none', SVC_DEFAULT_MODEL: 'openai:scripted' },
   })

@@ -494,7 +494,9 @@ describe('tool calls', () => {
       writeDirectly(
         home.root,
         "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
-        ...[seq, id, say(message)],
+        seq,
+        id,
+        say(message),
       )
     await row(0, { role: 'user', content: 'Goal: Go on from there' })
     await row(1, assistant)
@@ -502,7 +504,10 @@ describe('tool calls', () => {
       writeDirectly(
         home.root,
         "INSERT INTO tool_calls (call_id, model_call_id, agent_id, goal_id, epoch, step, tool, arguments, args_hash, started_at) VALUES (?, ?, ?, 'goal-1', 1, 1, ?, '{}', 'h', 1)",
-        ...[call_id, model_call_id, id, name],
+        call_id,
+        model_call_id,
+        id,
+        name,
       )
     await call('old:1', 'c1', 'once')
     await call('old:2', 'c2', 'again')

@@ -10,7 +10,11 @@ import { asksForGoal, goalsOf, spawn } from '../models/model-host.ts'
 /** Opens another process of the same project, as `svc serve` does. */
 const beside = ({ root }: TestHost, url = '') =>
   testHost({
-    ...{ root, builtins: BUILTINS, roles: ['server'], clock: 'system', seed: 4711 },
+    root,
+    builtins: BUILTINS,
+    roles: ['server'],
+    clock: 'system',
+    seed: 4711,
     env: { OPENAI_BASE_URL: url, OPENAI_API_KEY: 'test-key-of-the-project', OPENAI_MODEL: 'scripted' },
   })
 

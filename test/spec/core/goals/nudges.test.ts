@@ -9,7 +9,8 @@ import { AGENT_MODULES, spawn, testHostWithModel } from '../models/model-host.ts
 /** Opens a daemon on the system clock whose next heartbeat is a minute away. */
 async function resting() {
   const home = await testHostWithModel(() => goalAnswer(''), {
-    ...{ builtins: [waking], clock: 'system' },
+    builtins: [waking],
+    clock: 'system',
     config: { daemon: { heartbeat: 60, min_rest: 0 } },
   })
   const begun: string[] = []
@@ -106,7 +107,9 @@ describe('the folder of markers', () => {
 
   it('a symbolic link in place of the folder is never emptied', async () => {
     await using home = await testHostWithModel(() => goalAnswer(''), {
-      ...{ builtins: [waking], clock: 'system', files: { 'precious/letter.txt': 'dear' } },
+      builtins: [waking],
+      clock: 'system',
+      files: { 'precious/letter.txt': 'dear' },
     })
     await symlink(join(home.root, 'precious'), join(home.root, '.svc', 'nudges'))
     await spawn(home)

@@ -187,8 +187,12 @@ describe('the memories of an agent', () => {
     const id = await spawn(home)
     await of(home, id).take(
       ['cold', 'warm', 'hot'].map((result, n) => ({
-        ...{ memory_id: `mem-${n}`, thought: `Completed: Look at the kiln\nThe kiln is ${result}` },
-        ...{ metadata: { kind: 'goal' }, ts: `2025-12-0${n + 1}T00:00:00.000Z`, access_count: 0, last_accessed: null },
+        memory_id: `mem-${n}`,
+        thought: `Completed: Look at the kiln\nThe kiln is ${result}`,
+        metadata: { kind: 'goal' },
+        ts: `2025-12-0${n + 1}T00:00:00.000Z`,
+        access_count: 0,
+        last_accessed: null,
       })),
     )
     await of(home, id).store('The kiln has a grey lid')

@@ -53,8 +53,14 @@ afterEach(async () => {
 async function use(name: string, args: Record<string, unknown> = {}, agent_id = 'coder-1'): Promise<string> {
   const tool = kernel.points.find(Toolkits, 'notepad')!.tools.find(each => each.name === name)!
   const call: ToolCall = {
-    ...{ call_id: 'c1', agent_id, goal_id: null, cycle_num: 1, signal: new AbortController().signal },
-    ...{ workspace: join(root, '.svc/workspaces', agent_id), idempotency_key: 'k', effect: () => {} },
+    call_id: 'c1',
+    agent_id,
+    goal_id: null,
+    cycle_num: 1,
+    signal: new AbortController().signal,
+    workspace: join(root, '.svc/workspaces', agent_id),
+    idempotency_key: 'k',
+    effect: () => {},
   }
   try {
     return String(await tool.execute(tool.parameters.parse(args), call))

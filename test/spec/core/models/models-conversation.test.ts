@@ -43,7 +43,11 @@ const RUNS = { numRuns: 3_000 }
 
 function requestOf(messages: readonly Message[], model: string): ModelRequest {
   return {
-    ...{ model: model.slice(model.indexOf(':') + 1), messages, tools: [], temperature: 0, max_tokens: 100 },
+    model: model.slice(model.indexOf(':') + 1),
+    messages,
+    tools: [],
+    temperature: 0,
+    max_tokens: 100,
     purpose: { agent_id: 'a', goal_id: null, cycle_num: 1, kind: 'goal_pursuit' },
   }
 }

@@ -120,8 +120,10 @@ test('budget is held and settled for each model on its own, and a fallback canno
   })
   await call({ fallback: ['spare'] })
   expect(log).toEqual([
-    ...['hold openai:scripted-1', 'settle openai:scripted-1 failed'],
-    ...['hold spare:spare-1', 'settle spare:spare-1 answered'],
+    'hold openai:scripted-1',
+    'settle openai:scripted-1 failed',
+    'hold spare:spare-1',
+    'settle spare:spare-1 answered',
   ])
   full = true
   await expect(call({ fallback: ['spare'] })).rejects.toThrow('the till is full')

@@ -157,7 +157,9 @@ test('a provider that fails again and again is suspended for a while, and then t
     expect(await failed).toMatchObject({ kind: 'server_error' })
   }
   expect(await traffic()).toMatchObject({
-    ...{ breaker: 'open', failures: 3, retry_in_ms: 10_000 },
+    breaker: 'open',
+    failures: 3,
+    retry_in_ms: 10_000,
     last_failure: expect.stringContaining('HTTP 500'),
   })
   expect(host.logged('it is suspended for 10 s')).toMatchObject([{ level: 40, code: 'model_breaker_open' }])

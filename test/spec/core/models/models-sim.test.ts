@@ -94,7 +94,11 @@ async function goalFrom(
 ): Promise<{ goal: string; reasoning: string }> {
   const { messages, purpose } = generation(sections, system)
   const answer = await home.kernel.use(Models).call({
-    ...{ model: 'sim/rules-1', messages, tools: [], temperature: 0, max_tokens: 4000 },
+    model: 'sim/rules-1',
+    messages,
+    tools: [],
+    temperature: 0,
+    max_tokens: 4000,
     purpose: { ...purpose, cycle_num },
     signal: new AbortController().signal,
   })
@@ -111,7 +115,11 @@ test('a summary has the requested sections, filled from the conversation', async
   const models = home.kernel.use(Models)
   const due = { model: null, keeps: 0, limit: 1_000, orders_limit: 100, source_limit: 5_000 }
   const answer = await models.call({
-    ...{ model: 'sim/rules-1', tools: [], temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
+    model: 'sim/rules-1',
+    tools: [],
+    temperature: 0,
+    max_tokens: 4000,
+    signal: new AbortController().signal,
     messages: models.summaries!.request(messages, due, false),
     purpose: { ...PURPOSE, agent_id: 'writer-1', kind: 'summary' },
   })
@@ -291,7 +299,12 @@ test('a task ends with a text that quotes the tools, or that says it is simulate
   await using home = await testHostForSim()
   const sim = (messages: Message[], tools: ModelCall['tools'] = []) =>
     home.kernel.use(Models).call({
-      ...{ model: 'sim', messages, tools, temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
+      model: 'sim',
+      messages,
+      tools,
+      temperature: 0,
+      max_tokens: 4000,
+      signal: new AbortController().signal,
       purpose: { ...PURPOSE, kind: 'task' },
     })
   const plain = await sim([{ role: 'user', content: 'What is the capital of France?' }])
@@ -331,8 +344,13 @@ test('the instruction of a task is read before what the agent knows', async () =
   ]
   const content = ['What did you do last?', ...known].join('\n\n')
   const { text } = await home.kernel.use(Models).call({
-    ...{ model: 'sim', messages: [{ role: 'user', content }], tools: [], temperature: 0, max_tokens: 500 },
-    ...{ purpose: { ...PURPOSE, kind: 'task' }, signal: new AbortController().signal },
+    model: 'sim',
+    messages: [{ role: 'user', content }],
+    tools: [],
+    temperature: 0,
+    max_tokens: 500,
+    purpose: { ...PURPOSE, kind: 'task' },
+    signal: new AbortController().signal,
   })
   expect(text).toContain('What did you do last?')
   expect(text).not.toContain('Your goals')
@@ -344,7 +362,11 @@ test('the simulated model streams in pieces, counts tokens, costs nothing, and t
   const began = performance.now()
   const answer = await home.kernel.use(Models).call({
     ...generation(''),
-    ...{ model: null, tools: [], temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
+    model: null,
+    tools: [],
+    temperature: 0,
+    max_tokens: 4000,
+    signal: new AbortController().signal,
     onText: piece => pieces.push(piece),
   })
   expect(performance.now() - began).toBeGreaterThan(190)
@@ -361,7 +383,11 @@ test('the simulated model respects max_tokens, an abort and numbered choices', a
   const call = (at: TestHost, given: Partial<ModelCall>) =>
     at.kernel.use(Models).call({
       ...generation(''),
-      ...{ model: null, tools: [], temperature: 0, max_tokens: 4000, signal: new AbortController().signal },
+      model: null,
+      tools: [],
+      temperature: 0,
+      max_tokens: 4000,
+      signal: new AbortController().signal,
       ...given,
     })
   const short = await call(quick, { max_tokens: 5 })
@@ -420,7 +446,9 @@ test('an agent in a world earns its living: it finds a job, works, learns, and b
   const done: [string, unknown][] = []
   const action = (name: string, parameters: z.ZodObject, answer = 'Done.') =>
     tool({
-      ...{ name, description: 'Does it.', parameters },
+      name,
+      description: 'Does it.',
+      parameters,
       execute: args => {
         done.push([name, args])
         if ((args as { skill_name?: string }).skill_name === 'debugging')

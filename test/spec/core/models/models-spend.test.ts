@@ -24,8 +24,12 @@ test("the spend is the server's usage at the price of the catalogue, rounded up 
   expect(spend).toMatchObject({
     model: 'openai:gpt-5.4-nano',
     // 25 × 0.20 + 7 × 1.25 = 13.75
-    ...{ input_tokens: 25, output_tokens: 7, cost_micros: 14 },
-    ...{ priced: 'catalogue', estimated: false, attempts: 1 },
+    input_tokens: 25,
+    output_tokens: 7,
+    cost_micros: 14,
+    priced: 'catalogue',
+    estimated: false,
+    attempts: 1,
   })
   expect(spend.call_id).toMatch(/^call-[0-9a-f]{12}$/)
 })
@@ -56,7 +60,10 @@ test('input written to the cache has its own price, or that of other input', asy
   )
   // 200 × 2 + 300 × 0.2 + 500 × 2.5 + 10 × 10 = 1810
   expect((await call({ model: 'openai:c' })).spend).toMatchObject({
-    ...{ cost_micros: 1810, input_tokens: 1000, cached_tokens: 300, cache_write_tokens: 500 },
+    cost_micros: 1810,
+    input_tokens: 1000,
+    cached_tokens: 300,
+    cache_write_tokens: 500,
   })
   // 200 × 0.75 + 300 × 0.075 + 500 × 0.75 + 10 × 4.5 = 592.5
   expect((await call({ model: 'openai:gpt-5.4-mini' })).spend.cost_micros).toBe(593)

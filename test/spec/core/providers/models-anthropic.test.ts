@@ -19,7 +19,8 @@ async function testHostForAnthropic(replies: MessagesReply[], options: TestHostO
   const env = { ANTHROPIC_BASE_URL: server.url, ANTHROPIC_API_KEY: 'sk-ant-canary-1234', ...options.env }
   const { call, failing, host } = await testHostForModels(undefined, { ...options, env })
   return {
-    ...{ server, host },
+    server,
+    host,
     call: (given: Partial<ModelCall> = {}) => call({ model: SONNET, ...given }),
     failing: () => failing({ model: SONNET }),
   }
@@ -43,8 +44,13 @@ test('an Anthropic answer is streamed, and its four classes of tokens are counte
   expect(said.join('')).toBe('Good morning, world.')
   expect(answer).toMatchObject({ text: 'Good morning, world.', finish_reason: 'stop', tool_calls: [] })
   expect(answer.spend).toMatchObject({
-    ...{ input_tokens: 420, cached_tokens: 300, cache_write_tokens: 20, output_tokens: 40 },
-    ...{ estimated: false, priced: 'catalogue', attempts: 1 },
+    input_tokens: 420,
+    cached_tokens: 300,
+    cache_write_tokens: 20,
+    output_tokens: 40,
+    estimated: false,
+    priced: 'catalogue',
+    attempts: 1,
     cost_micros: 100 * 3 + 300 * 0.3 + 20 * 3.75 + 40 * 15,
   })
   expect(server.requests[0]!.headers.authorization).toBe('Bearer sk-ant-canary-1234')
@@ -212,15 +218,17 @@ test('without ANTHROPIC_API_KEY the call fails, and models.list names the variab
 test('a package that is not installed is named with the command that installs it', async () => {
   const gone = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const endpoint = {
-    ...{
-      name: 'claude',
-      base_url: 'http://127.0.0.1:9',
-      base_url_from: '',
-      key_env: '',
-      key: undefined,
-      start: undefined,
-    },
-    ...{ needs_key: false, free: false, model: 'any', organization: null, project: null },
+    name: 'claude',
+    base_url: 'http://127.0.0.1:9',
+    base_url_from: '',
+    key_env: '',
+    key: undefined,
+    start: undefined,
+    needs_key: false,
+    free: false,
+    model: 'any',
+    organization: null,
+    project: null,
   }
   const bare = definePlugin({
     name: 'bare',

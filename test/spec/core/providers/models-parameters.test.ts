@@ -39,12 +39,23 @@ test('the most specific parameters win: those of the call, the model, its tier, 
   })
   await call({ parameters: { seed: 1 }, temperature: 0.9 })
   expect(server.requests[0]!.body).toMatchObject({
-    ...{ seed: 1, stop: ['END'], top_p: 0.3, verbosity: 'low', temperature: 0.5, a: 5, b: 4 },
+    seed: 1,
+    stop: ['END'],
+    top_p: 0.3,
+    verbosity: 'low',
+    temperature: 0.5,
+    a: 5,
+    b: 4,
   })
 })
 
 const FULL: ModelParameters = {
-  ...{ reasoning_effort: 'xhigh', thinking_tokens: 2_000, top_p: 0.9, stop: ['END'], seed: 7, verbosity: 'low' },
+  reasoning_effort: 'xhigh',
+  thinking_tokens: 2_000,
+  top_p: 0.9,
+  stop: ['END'],
+  seed: 7,
+  verbosity: 'low',
 }
 test.for<[provider: string, base_url: string, parameters: ModelParameters, wire: Body]>([
   ['openai', 'https://api.openai.com/v1', FULL, { reasoning_effort: 'xhigh', verbosity: 'low', seed: 7, top_p: 0.9 }],
@@ -94,8 +105,12 @@ test('tokens for thinking come on top of the answer, and count towards the windo
   await call({ max_tokens: 4_000, parameters: { thinking_tokens: 8_000, reasoning_effort: 'none' } })
   expect(server.requests.map(({ body }) => body.max_tokens)).toEqual([7_000, 9_000, 4_000])
   const report = await models.measure!({
-    ...{ model: 'openai:scripted-1', messages: [{ role: 'user', content: 'Go.' }], tools: [], purpose: PURPOSE },
-    ...{ max_tokens: 4_000, parameters: { thinking_tokens: 3_000 } },
+    model: 'openai:scripted-1',
+    messages: [{ role: 'user', content: 'Go.' }],
+    tools: [],
+    purpose: PURPOSE,
+    max_tokens: 4_000,
+    parameters: { thinking_tokens: 3_000 },
   })
   expect(report.sections.answer).toBe(7_000)
 })

@@ -154,7 +154,8 @@ test('profiles without max_tokens and temperature get those of the configuration
     'profiles/own.yaml': 'name: own\nrole: own\nmax_tokens: 77\ntemperature: 0\n',
   }
   const home = await openHost({
-    ...{ files, builtins: [models, profiles] },
+    files,
+    builtins: [models, profiles],
     config: { model: { max_tokens: 1234, temperature: 0.5 } },
   })
   const profile = (name: string) => home.kernel.use(Profiles).read(name)

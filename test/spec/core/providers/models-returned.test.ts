@@ -23,7 +23,9 @@ function storedMessages({ text: content, reasoning, provider_data, tool_calls }:
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: JSON.parse(args) }))
   return [
     {
-      ...{ role: 'assistant', content, tool_calls: calls },
+      role: 'assistant',
+      content,
+      tool_calls: calls,
       ...(reasoning ? { reasoning } : {}),
       ...(provider_data ? { provider_data } : {}),
     },

@@ -37,25 +37,21 @@ describe('a session', () => {
     const session = await open(home, 'worker', { session_key: 'mine', task: 'Sheep', metadata: { tab: 3 } }, 'alice')
     expect(session).toEqual({
       session_id: expect.stringMatching(/^sess-[0-9a-f]{12}$/),
-      ...{
-        agent_id: id,
-        user_id: 'alice',
-        session_key: 'mine',
-        task: 'Sheep',
-        status: 'running',
-        metadata: { tab: 3 },
-      },
+      agent_id: id,
+      user_id: 'alice',
+      session_key: 'mine',
+      task: 'Sheep',
+      status: 'running',
+      metadata: { tab: 3 },
       started_at: new Date(home.clock.ms()).toISOString(),
       last_active: new Date(home.clock.ms()).toISOString(),
-      ...{
-        completed_at: null,
-        cost_usd: 0,
-        tokens: 0,
-        input_tokens: 0,
-        output_tokens: 0,
-        duration_ms: 0,
-        created: true,
-      },
+      completed_at: null,
+      cost_usd: 0,
+      tokens: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+      duration_ms: 0,
+      created: true,
     })
     const { created: _, ...same } = session
     expect(await get(home, session.session_id, 'alice')).toEqual(same)
@@ -195,7 +191,8 @@ describe('a session', () => {
     expect(home.server.requests.at(-3)!.prompt).toContain(`- [active] ${goal_id}: Write the report on tides: 0 steps`)
     expect(home.server.requests.at(-2)!.prompt).toContain('You have no goal goal-unknown')
     expect(await home.kernel.invoke('goals.get', { goal_id })).toMatchObject({
-      ...{ status: 'abandoned', result: 'The person asked for it.' },
+      status: 'abandoned',
+      result: 'The person asked for it.',
     })
     const inGoals = (await home.kernel.invoke('tools.list', { id })) as { tools: { name: string }[] }
     expect(inGoals.tools.map(({ name }) => name)).not.toContain('add_goal')
@@ -363,7 +360,10 @@ describe('the session of a task', () => {
       content: string
     }[]
     expect(transcript.map(({ role, content }) => `${role}: ${content}`)).toEqual([
-      ...['user: First question?', 'assistant: Answer 1.', 'user: Second question?', 'assistant: Answer 3.'],
+      'user: First question?',
+      'assistant: Answer 1.',
+      'user: Second question?',
+      'assistant: Answer 3.',
     ])
   })
 
@@ -384,7 +384,9 @@ describe('the session of a task', () => {
   it('remembers what tasks did, also those that ended without an answer, in the same words each time', async () => {
     const tools = [
       tool({
-        ...{ name: 'remove', description: 'Removes a file.', parameters: z.object({ file: z.string() }) },
+        name: 'remove',
+        description: 'Removes a file.',
+        parameters: z.object({ file: z.string() }),
         execute: ({ file }) => `${file} is gone. ${'Nothing more. '.repeat(100)}`,
       }),
     ]
@@ -417,7 +419,9 @@ describe('the session of a task', () => {
   it('limits the record of what a task did', async () => {
     const tools = [
       tool({
-        ...{ name: 'look', description: 'Looks.', parameters: z.object({ n: z.number() }) },
+        name: 'look',
+        description: 'Looks.',
+        parameters: z.object({ n: z.number() }),
         execute: ({ n }) => `${n} ${'long '.repeat(1000)}`,
       }),
     ]
@@ -493,7 +497,10 @@ describe('server.session_ttl_hours', () => {
   it('is not counted while a task runs or waits for the operator', async () => {
     const tools = [
       tool({
-        ...{ name: 'send', description: 'Sends.', parameters: z.object({}), requires_approval: true },
+        name: 'send',
+        description: 'Sends.',
+        parameters: z.object({}),
+        requires_approval: true,
         execute: () => 'sent',
       }),
     ]
@@ -544,7 +551,8 @@ describe('server.session_ttl_hours', () => {
         setup: svc => void svc.section('retention', z.object({ enabled: z.boolean().default(false) })),
       })
       await using home = await testHostWithTasks(answers, {
-        ...{ roles: ['daemon'], builtins: [retention] },
+        roles: ['daemon'],
+        builtins: [retention],
         config: { server: { session_ttl_hours: 0.5 }, retention: { enabled } },
       })
       await open(home, await spawn(home))

@@ -83,12 +83,19 @@ const ask = ({ client, id }: StartedServer, instruction = 'What is two and two?'
 /** Returns the answer as the protocol's own client assembles it: a piece that is not appended replaces those before. */
 async function seenByPeer({ a2a }: StartedServer, said: string): Promise<string> {
   const message: Message = {
-    ...{ messageId: `m-${said}`, contextId: '', taskId: '', role: Role.ROLE_USER, metadata: undefined },
-    ...{ extensions: [], referenceTaskIds: [] },
+    messageId: `m-${said}`,
+    contextId: '',
+    taskId: '',
+    role: Role.ROLE_USER,
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
     parts: [{ content: { $case: 'text', value: said }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
   }
   const configuration = {
-    ...{ acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: false },
+    acceptedOutputModes: [],
+    taskPushNotificationConfig: undefined,
+    returnImmediately: false,
   }
   let shown = ''
   for await (const { payload } of a2a.sendMessageStream({ tenant: '', message, metadata: undefined, configuration })) {

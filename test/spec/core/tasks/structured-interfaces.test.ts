@@ -36,7 +36,8 @@ describe('structured runs over HTTP', () => {
     const { ask, id, model } = await startTaskServer(() => text('{}'))
     for (const response_schema of [{ type: 'array' }, [], 'x', { type: 'object', properties: { a: { type: 'b' } } }]) {
       const { status, json } = await ask(`/agents/${id}/tasks`, {
-        ...{ method: 'POST', body: { instruction: 'Order.', response_schema } },
+        method: 'POST',
+        body: { instruction: 'Order.', response_schema },
       })
       expect({ status, path: json.errors[0].path }).toEqual({ status: 422, path: 'response_schema' })
     }

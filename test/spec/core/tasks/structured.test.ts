@@ -33,8 +33,11 @@ const atlas = definePlugin({
       name: 'memory',
       tools: [
         tool({
-          ...{ name: 'look_up', description: 'Looks up a city.', parameters: z.object({ city: z.string() }) },
-          ...{ idempotent: true, execute: ({ city }) => `${city} has 137000 inhabitants` },
+          name: 'look_up',
+          description: 'Looks up a city.',
+          parameters: z.object({ city: z.string() }),
+          idempotent: true,
+          execute: ({ city }) => `${city} has 137000 inhabitants`,
         }),
       ],
     }),
@@ -73,7 +76,10 @@ describe('a structured run', () => {
     await using home = await testHostWithTasks(() => text('It is Bern.'))
     const response = await run(home, await spawn(home), 'Which city?', structured)
     expect(response).toMatchObject({
-      ...{ status: 'failed', parsed: null, output: 'It is Bern.', steps_taken: 2 },
+      status: 'failed',
+      parsed: null,
+      output: 'It is Bern.',
+      steps_taken: 2,
       error: { code: 'structured_parse_error', status: 422, detail: expect.stringContaining('no JSON object') },
     })
     expect(response.tokens).toBeGreaterThan(0)
@@ -83,7 +89,9 @@ describe('a structured run', () => {
   it('rejects an answer that is nested too deeply', async () => {
     await using home = await testHostWithTasks(() => text(`${'{"a":'.repeat(9000)}1${'}'.repeat(9000)}`))
     expect(await run(home, await spawn(home), 'Which city?', { response_schema: { type: 'object' } })).toMatchObject({
-      ...{ status: 'failed', parsed: null, error: { code: 'structured_parse_error' } },
+      status: 'failed',
+      parsed: null,
+      error: { code: 'structured_parse_error' },
     })
   })
 
@@ -112,7 +120,9 @@ describe('a structured run', () => {
     // Text beside a call is not an answer.
     home.server.enqueue(together(text('I look.'), toolCall('look_up', { city: 'Bern' })), json(BERN))
     expect(await run(home, (await taskOf(home, response.task_id)).agent_id, 'Again.', structured)).toMatchObject({
-      ...{ status: 'completed', parsed: BERN, steps_taken: 2 },
+      status: 'completed',
+      parsed: BERN,
+      steps_taken: 2,
     })
   })
 
@@ -216,7 +226,8 @@ describe('a structured run', () => {
       config: { tasks: { parse_repairs: 0 } },
     })
     expect(await run(home, await spawn(home), 'Say a.', { response_schema: schema })).toMatchObject({
-      ...{ status: 'failed', parsed: null },
+      status: 'failed',
+      parsed: null,
       error: {
         code: 'structured_parse_error',
         detail: expect.stringContaining('make the patterns of the schema simpler'),
@@ -230,7 +241,8 @@ describe('a structured run that another process takes up', () => {
   async function abandonTask(home: TestHost, task_id: string) {
     const sql = "UPDATE task_runs SET status = 'running', parsed = NULL, detached = 1, lease_until = 0, error = NULL"
     const leave = defineEffect({
-      ...{ name: 'test.leave', schema: z.object({}) },
+      name: 'test.leave',
+      schema: z.object({}),
       statements: () => [{ sql: `${sql} WHERE task_id = ?`, params: [task_id] }],
     })
     home.kernel.points.add(Effects, leave.kind, 'test')

@@ -42,8 +42,11 @@ function eventsOf(said: string) {
 }
 
 const FAILED = {
-  ...{ code: 'model_error', type: 'urn:svc:problem:model_error', status: expect.any(Number) },
-  ...{ detail: expect.any(String), request_id: expect.any(String) },
+  code: 'model_error',
+  type: 'urn:svc:problem:model_error',
+  status: expect.any(Number),
+  detail: expect.any(String),
+  request_id: expect.any(String),
   task: { status: 'failed', output: SHOWN, error: { code: 'model_error' } },
 }
 

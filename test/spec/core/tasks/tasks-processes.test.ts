@@ -94,7 +94,8 @@ describe('a task whose process died', () => {
     const following = followTask(second, task_id).then(all)
     await second.clock.advance(LEASE_MS)
     expect(await taskOf(second, task_id)).toMatchObject({
-      ...{ status: 'failed', error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') } },
+      status: 'failed',
+      error: { code: 'task_interrupted', detail: expect.stringContaining('Idempotency-Key') },
       duration_ms: 15_000,
     })
     expect(failedTask(await following)).toMatchObject({ status: 'failed' })

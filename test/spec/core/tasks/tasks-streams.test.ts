@@ -181,7 +181,8 @@ describe('a client that disconnects', () => {
     ]
     await until(async () => (await taskOf(home, task_id)).status !== 'running')
     expect(await taskOf(home, task_id)).toMatchObject({
-      ...{ status: 'failed', output: textOf([first.value!]) },
+      status: 'failed',
+      output: textOf([first.value!]),
       error: { code: 'task_cancelled' },
     })
     expect((await rows<{ n: number }>(home, 'SELECT sum(input_tokens) AS n FROM spend'))[0]?.n).toBeGreaterThan(0)
@@ -265,7 +266,9 @@ describe('an Idempotency-Key', () => {
     const id = await spawn(home)
     const { task_id } = await run(home, id, 'Do it.', {}, call)
     await expect(run(home, id, instruction, more, call)).rejects.toMatchObject({
-      ...{ code: 'idempotency_key_reused', status: 422, message: expect.stringContaining(task_id) },
+      code: 'idempotency_key_reused',
+      status: 422,
+      message: expect.stringContaining(task_id),
     })
   })
 

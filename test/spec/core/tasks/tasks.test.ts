@@ -148,7 +148,8 @@ describe('a one-shot task', () => {
       expect.arrayContaining([null, ['memory', 'work'], ['profile']]),
     )
     await expect(run(home, id, 'Go.', { toolkits: ['profile', 'wrok'] })).rejects.toMatchObject({
-      ...{ status: 422, message: expect.stringMatching(/names the toolkit "wrok", .*did you mean "work"/) },
+      status: 422,
+      message: expect.stringMatching(/names the toolkit "wrok", .*did you mean "work"/),
     })
   })
 
@@ -325,7 +326,11 @@ describe('a one-shot task', () => {
       builtins: [memory.plugin],
     })
     expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
-      ...{ status: 'max_steps', output: 'Step 3.', steps_taken: 3, tool_calls_made: 3, error: null },
+      status: 'max_steps',
+      output: 'Step 3.',
+      steps_taken: 3,
+      tool_calls_made: 3,
+      error: null,
     })
   })
 
@@ -333,7 +338,9 @@ describe('a one-shot task', () => {
     const memory = kit('memory')
     await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.')).toMatchObject({
-      ...{ status: 'failed', steps_taken: 3, error: { code: 'task_repeating' } },
+      status: 'failed',
+      steps_taken: 3,
+      error: { code: 'task_repeating' },
     })
   })
 
@@ -341,7 +348,9 @@ describe('a one-shot task', () => {
     const memory = kit('memory')
     await using home = await testHostWithTasks(() => toolCall('memory_tool', { n: 1 }), { builtins: [memory.plugin] })
     expect(await run(home, await spawn(home), 'Count.', { max_steps: 3 })).toMatchObject({
-      ...{ status: 'max_steps', steps_taken: 3, error: null },
+      status: 'max_steps',
+      steps_taken: 3,
+      error: null,
     })
   })
 
@@ -350,7 +359,9 @@ describe('a one-shot task', () => {
     const id = await spawn(home)
     const response = await run(home, id, 'Do it.')
     expect(response).toMatchObject({
-      ...{ status: 'failed', output: '', steps_taken: 0 },
+      status: 'failed',
+      output: '',
+      steps_taken: 0,
       error: { code: 'model_error', status: 502, request_id: expect.stringMatching(/^req-/) },
     })
     expect(response.error?.detail).not.toMatch(/\n| at /)

@@ -35,14 +35,12 @@ const FOREIGN_NAMES: Readonly<Record<string, readonly string[]>> = {
   finish_goal: ['complete_task', 'attempt_completion', 'done', 'finish'],
 }
 const FOREIGN_ARGUMENTS: Readonly<Record<string, string>> = {
-  ...{
-    path: 'file_path',
-    old_text: 'old_string',
-    new_text: 'new_string',
-    command: 'cmd',
-    content: 'text',
-    pattern: 'query',
-  },
+  path: 'file_path',
+  old_text: 'old_string',
+  new_text: 'new_string',
+  command: 'cmd',
+  content: 'text',
+  pattern: 'query',
 }
 
 const pick = <T>(all: readonly T[], random: () => number): T => all[Math.floor(random() * all.length)]!

@@ -16,13 +16,17 @@ export async function workHost(seed: number, progress: (line: string) => void = 
   const models = new FallibleModels(seed)
   const server = await modelServer({ script: request => models.answer(request) })
   const host: TestHost = await testHost({
-    ...{ builtins: BUILTINS, roles: ['cli'], clock: 'system', seed },
+    builtins: BUILTINS,
+    roles: ['cli'],
+    clock: 'system',
+    seed,
     config: { model: { retry_delay: 0 }, daemon: { max_retries: 0 } },
     env: { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'careful' },
   })
   const signal = new AbortController().signal
   return {
-    ...{ models, server },
+    models,
+    server,
     run: (names, chosen) =>
       host.kernel
         .use(Benchmark)

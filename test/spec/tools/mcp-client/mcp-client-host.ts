@@ -104,7 +104,8 @@ export class ScriptedServer {
   /** Sets the listed tools from the next request on. */
   lists(tools: readonly (string | ListedTool)[]): Promise<void> {
     const all = tools.map(tool => ({
-      ...{ description: 'does what it is called', inputSchema: { type: 'object', properties: {} } },
+      description: 'does what it is called',
+      inputSchema: { type: 'object', properties: {} },
       ...(typeof tool === 'string' ? { name: tool } : tool),
     }))
     return writeFile(join(this.#dir.path, 'tools.json'), JSON.stringify(all))
@@ -132,7 +133,8 @@ export async function testHostWithMcp(
   options: TestHostOptions = {},
 ): Promise<McpTestHost> {
   const home = await hands({
-    ...{ roles: ['server'], ...options },
+    roles: ['server'],
+    ...options,
     builtins: [...AGENT_MODULES, mcpClient, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
     config: { mcp: { servers }, ...(options.config as object) },

@@ -91,8 +91,11 @@ describe('the reference servers', () => {
     await using dir = await tempDir({ 'notes.txt': 'first line\nsecond line\n' })
     const root = await realpath(dir.path)
     const settings = {
-      ...{ command: NODE, args: [FILESYSTEM, root], tools: { allow: ['read_*', 'write_*', 'move_file', 'list_*'] } },
-      ...{ require_approval: ['write_*'], trust_annotations: true },
+      command: NODE,
+      args: [FILESYSTEM, root],
+      tools: { allow: ['read_*', 'write_*', 'move_file', 'list_*'] },
+      require_approval: ['write_*'],
+      trust_annotations: true,
     }
     await using home = await testHostWithMcp({ files: settings })
     await home.waitForTools('files')

@@ -39,8 +39,12 @@ describe('the browser preset', () => {
     const [cwd, ...argv] = (await readFile(log, 'utf8')).trim().split('\n')
     expect(cwd).toMatch(/\/\.svc\/browser$/)
     expect(argv.slice(0, 6)).toEqual([
-      ...['-y', expect.stringMatching(/^@playwright\/mcp@\d+\.\d+\.\d+$/), '--headless', '--isolated'],
-      ...['--viewport-size', '800x600'],
+      '-y',
+      expect.stringMatching(/^@playwright\/mcp@\d+\.\d+\.\d+$/),
+      '--headless',
+      '--isolated',
+      '--viewport-size',
+      '800x600',
     ])
     expect(argv.slice(6, 8)).toEqual(['--executable-path', join(bin.path, 'chromium')])
     expect(argv.includes('--no-sandbox')).toBe(process.getuid?.() === 0)

@@ -83,12 +83,22 @@ describe.runIf(isInstalled)('grep with and without ripgrep', () => {
   it('leaves out the same files: ignored ones, files of svc itself, links that lead out', async () => {
     await using pair = await both({
       '.gitignore': 'dist/\n*.log\n!keep.log\n',
-      ...{ 'dist/a.ts': 'needle', 'a.log': 'needle', 'keep.log': 'needle', 'node_modules/x/index.js': 'needle' },
-      ...{ 'src/.gitignore': 'local.ts\n', 'src/local.ts': 'needle', 'src/b.ts': 'needle', '.ignore': 'src/b.ts\n' },
+      'dist/a.ts': 'needle',
+      'a.log': 'needle',
+      'keep.log': 'needle',
+      'node_modules/x/index.js': 'needle',
+      'src/.gitignore': 'local.ts\n',
+      'src/local.ts': 'needle',
+      'src/b.ts': 'needle',
+      '.ignore': 'src/b.ts\n',
     })
     const given = await tempDir({
-      ...{ 'plugins/a.ts': 'needle', 'profiles/a.yaml': 'needle', 'logs/svc.log': 'needle', '.svc/a.yaml': 'needle' },
-      ...{ 'src/a.ts': 'needle', 'src/plugins/a.ts': 'needle' },
+      'plugins/a.ts': 'needle',
+      'profiles/a.yaml': 'needle',
+      'logs/svc.log': 'needle',
+      '.svc/a.yaml': 'needle',
+      'src/a.ts': 'needle',
+      'src/plugins/a.ts': 'needle',
       ...Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`0/${n}.txt`, '-'])),
     })
     for (const home of [pair.fast, pair.own]) {

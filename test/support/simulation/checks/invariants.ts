@@ -17,8 +17,18 @@ function expectNoRows(sql: string): Invariant['broken'] {
 
 /** Tables whose rows are deleted with their agent; its costs, its events and what it left behind remain. */
 const CHILDREN = [
-  ...['goals', 'nudges', 'schedules', 'tasks', 'alarms', 'sessions', 'task_runs', 'pursuit_transcripts', 'tool_calls'],
-  ...['approvals', 'idle_agents', 'leases'],
+  'goals',
+  'nudges',
+  'schedules',
+  'tasks',
+  'alarms',
+  'sessions',
+  'task_runs',
+  'pursuit_transcripts',
+  'tool_calls',
+  'approvals',
+  'idle_agents',
+  'leases',
 ]
 
 /** Invariant that holds only where pursuits continue at each cycle, rather than begin anew. */

@@ -68,7 +68,11 @@ export function statsOf(entry: Entry, options?: { bigint?: boolean }) {
   if (!options?.bigint) return stats
   const { dev, ino, nlink, size, mode, mtimeMs } = stats
   return {
-    ...{ dev: BigInt(dev), ino: BigInt(ino), nlink: BigInt(nlink), size: BigInt(size), mode: BigInt(mode) },
+    dev: BigInt(dev),
+    ino: BigInt(ino),
+    nlink: BigInt(nlink),
+    size: BigInt(size),
+    mode: BigInt(mode),
     mtimeNs: BigInt(Math.round(mtimeMs * 1000)) * 1000n,
     isFile: () => stats.isFile(),
     isDirectory: () => stats.isDirectory(),
@@ -78,7 +82,9 @@ export function statsOf(entry: Entry, options?: { bigint?: boolean }) {
 
 export function direntOf(parentPath: string, name: string, { kind }: Entry) {
   return {
-    ...{ name, parentPath, path: parentPath },
+    name,
+    parentPath,
+    path: parentPath,
     isFile: () => kind === 'file',
     isDirectory: () => kind === 'folder',
     isSymbolicLink: () => kind === 'link',

@@ -58,7 +58,11 @@ async function find(root: string, context: Context): Promise<Findings> {
 async function findHere(root: string, context: Context): Promise<Findings> {
   const pluginFiles = isChild(context) ? 'trusted' : 'none'
   await using kernel = await context.program.open({
-    ...{ root, roles: [], lenient: true, pluginFiles, log: { level: 'silent' } },
+    root,
+    roles: [],
+    lenient: true,
+    pluginFiles,
+    log: { level: 'silent' },
   })
   const failed = kernel.host.list().filter(({ state }) => state === 'failed')
   const faults = failed.map(({ error }): ConfigFault => ({ path: 'plugins', message: error!, forbids: 'nothing' }))
