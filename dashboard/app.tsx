@@ -57,7 +57,8 @@ export function App() {
   // The tabs of an agent are one place, so that the bar of tabs does not move.
   const isTab = found === AGENT && place.parts.length < 3
   const spot = [place.page, ...(isTab ? place.parts.slice(0, 1) : place.parts)].join('/')
-  useEffect(() => {
+  // Before the new content can be used: a dialog that it opens returns the focus to what opened it.
+  useLayoutEffect(() => {
     // A new visitor starts at the top of the page; after navigation the focus goes to the new content.
     if (came.current) main.current?.focus({ preventScroll: true })
     came.current = true

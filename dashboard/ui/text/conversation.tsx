@@ -4,7 +4,7 @@ import { Tag } from '../status.tsx'
 import { When } from '../time.tsx'
 import { Code } from './code.tsx'
 import { visible } from './format.ts'
-import { Prose } from './prose.tsx'
+import { Markdown } from './markdown.tsx'
 
 /** A message of a transcript, from any module. */
 export interface ConversationMessage {
@@ -64,31 +64,40 @@ interface WordsProps {
   markdown?: boolean
 }
 
-/** Code between fences of backticks; the last block may be cut off before its second fence. */
-const FENCED = /^```[\w+#.-]*[ \t]*\n([\s\S]*?)(?:^```[ \t]*(?:\n|$)|(?![\s\S]))/m
-
-/** Shortens long text, and shows all of it on request. Code blocks keep their columns. */
+/** Shortens long text, and shows all of it on request. */
 export function Words({ text, open = false, markdown = false }: WordsProps) {
   const [whole, setWhole] = useState(open)
   const shown = whole || text.length <= LONG ? text : `${text.slice(0, LONG)}…`
-  const trimmed = (part: string) => (shown === part ? part : part.trim())
   return (
     <>
-      {shown.split(FENCED).map((part, at) =>
+      {markdown ? <Markdown text={shown} /> : <Plain text={shown} />}
+      {text.length > LONG && (
+        <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+          {whole ? 'Show less' : `Show all ${text.length.toLocaleString('en')} characters`}
+        </button>
+      )}
+    </>
+  )
+}
+
+/** Code between fences of backticks; the last block may be cut off before its second fence. */
+const FENCED = /^```[\w+#.-]*[ \t]*\n([\s\S]*?)(?:^```[ \t]*(?:\n|$)|(?![\s\S]))/m
+
+/** Text as it is, except that code blocks keep their columns. */
+function Plain({ text }: { text: string }) {
+  const parts = text.split(FENCED)
+  return (
+    <>
+      {parts.map((part, at) =>
         at % 2 === 1 ? (
           <Code key={at} value={part.trimEnd()} label="Code" />
         ) : (
           part.trim() && (
             <p key={at} class="words">
-              {markdown ? <Prose text={trimmed(part)} /> : visible(trimmed(part))}
+              {visible(parts.length === 1 ? part : part.trim())}
             </p>
           )
         ),
-      )}
-      {text.length > LONG && (
-        <button type="button" class="small quiet" aria-expanded={whole} onClick={() => setWhole(!whole)}>
-          {whole ? 'Show less' : `Show all ${text.length.toLocaleString('en')} characters`}
-        </button>
       )}
     </>
   )

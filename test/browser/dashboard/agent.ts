@@ -248,17 +248,31 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await host.invoke('goals.abandon', { goal_id })
   })
 
-  it('goals: a result shows what Markdown emphasizes, and no HTML', async () => {
-    const result =
-      '# Sheep\n\nThere are **three** of `Ovis`: <img src=x onerror=alert(1)>\n\n```js\n# **no heading**\n```\n'
+  it('goals: a result is shown as Markdown, without HTML, images and other than web links', async () => {
+    const result = [
+      '# Sheep\n\nThere are **three** of `Ovis`: <img src=x onerror=alert(1)>',
+      '- one\n- [ ] two\n  1. *black*',
+      '| name | wool |\n| --- | --- |\n| Dolly | white |',
+      '[the farm](https://farm.example/sheep) and [this](javascript:alert(1)) and ![map](https://farm.example/map.png)',
+      '```js\n# **no heading**\n```\n',
+    ].join('\n\n')
     const goal = { goal_id: 'goal-markdown', agent_id: ann, objective: 'Count the flock', reasoning: null }
     await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
     await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result, unconfirmed: false })])
     await go(`goals/${goal.goal_id}`)
     const shown = page.locator('.words').filter({ hasText: 'There are' })
+    await shown.waitFor()
     expect(await shown.locator('strong').allTextContents()).toEqual(['Sheep', 'three'])
     expect(await shown.locator('code').allTextContents()).toEqual(['Ovis'])
-    expect(await shown.textContent()).toContain('<img src=x onerror=alert(1)>')
+    expect(await shown.locator('ul > li').allTextContents()).toEqual(['one', '☐ twoblack'])
+    expect(await shown.locator('ol em').textContent()).toBe('black')
+    expect(await shown.locator('td').allTextContents()).toEqual(['Dolly', 'white'])
+    const links = shown.locator('a').evaluateAll(all => all.map(link => link.getAttribute('href')))
+    expect(await links).toEqual(['https://farm.example/sheep', 'https://farm.example/map.png'])
+    const text = await shown.textContent()
+    expect(text).toContain('<img src=x onerror=alert(1)>')
+    expect(text).toContain('the farm (https://farm.example/sheep) and [this](javascript:alert(1)) and map (')
+    expect(await shown.locator('img').count()).toBe(0)
     await page.getByText('# **no heading**').waitFor()
   })
 
