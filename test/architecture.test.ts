@@ -52,6 +52,7 @@ const HOMES: Record<string, string | string[]> = {
   undici: 'builtins/safety/net/',
   'ipaddr.js': 'builtins/safety/net/',
   croner: 'builtins/platform/schedules/',
+  stemmer: 'builtins/core/memory/search/',
   diff: 'builtins/tools/toolkits/file/',
   sharp: 'builtins/core/images/',
   '@modelcontextprotocol/sdk': ['builtins/interfaces/mcp/', 'builtins/tools/mcp-client/'],

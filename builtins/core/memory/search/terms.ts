@@ -1,3 +1,5 @@
+import { stemmer } from 'stemmer'
+
 /** English stop words. */
 const STOP = new Set(
   `a about above after again all also am an and any are as at be because been before being below between both but by can
@@ -17,11 +19,33 @@ const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u')
 const IS_WORD = /^\p{Script=Han}$/u
 const ASCII = /^[\0-\x7f]*$/
 
-/** Returns the searchable words of a text: case-folded, without stop words and single letters, in any script. */
+/**
+ * Returns the searchable words of a text: case-folded, without stop words and single letters, in any script. English
+ * words are reduced to their stems (Porter: An algorithm for suffix stripping, 1980), so that "tests" finds "testing".
+ */
 export function termsOf(text: string): string[] {
   const folded = text.normalize('NFKC').toLowerCase()
-  if (ASCII.test(folded)) return (folded.match(/[a-z0-9]+/g) ?? []).filter(counts)
-  return (folded.match(RUNS) ?? []).flatMap(run => (IS_UNSPACED.test(run) ? pairsOf(run) : counts(run) ? [run] : []))
+  if (ASCII.test(folded)) return (folded.match(/[a-z0-9]+/g) ?? []).filter(counts).map(stemOf)
+  return (folded.match(RUNS) ?? []).flatMap(run => {
+    if (IS_UNSPACED.test(run)) return pairsOf(run)
+    return counts(run) ? [ASCII.test(run) ? stemOf(run) : run] : []
+  })
+}
+
+/** Stems of recent words; a lookup takes a tenth of the time. */
+const stems = new Map<string, string>()
+const MAX_STEMS = 20_000
+/** Longer words are seldom repeated, and V8 keeps them as parts of their whole text. */
+const SHORT = 12
+
+function stemOf(word: string): string {
+  const known = stems.get(word)
+  if (known !== undefined) return known
+  const stem = stemmer(word)
+  if (word.length > SHORT) return stem
+  if (stems.size === MAX_STEMS) stems.clear()
+  stems.set(word, stem)
+  return stem
 }
 
 function counts(word: string): boolean {
