@@ -139,17 +139,49 @@ function condition({ agent_id, user_id, of_others = false, session_id }: TaskFil
   return allOf(parts)
 }
 
+/** A task as a part of its session's conversation. */
+export type TaskExchange = Exchange & Pick<TaskRow, 'task_id'>
+
 /**
- * Returns the session's earlier tasks, newest first, without records of their calls: those that ended before this one
- * began, and those that wait for a person.
+ * Returns the session's tasks that began before this one, without records of their calls: newest first, in the order in
+ * which the person saw their answers.
  */
 export async function earlierExchanges(store: Store, { session_id, task_id, created_at }: TaskRow, limit: number) {
-  const rows = await store.all<Exchange & Pick<TaskRow, 'task_id' | 'status' | 'error'>>(
+  return exchanges(
+    store,
+    'session_id = ? AND task_id <> ? AND created_at <= ?',
+    [session_id, task_id, created_at],
+    limit,
+  )
+}
+
+/**
+ * Returns the session's tasks that began after this one, as `earlierExchanges` does.
+ * @param mark text of the message by which this task learns of them: it has learned of those before its last one
+ */
+export async function laterExchanges(
+  store: Store,
+  { session_id, task_id, created_at }: TaskRow,
+  mark: string,
+  limit: number,
+) {
+  const told = await store.get<{ at: number | null }>(
+    'SELECT max(created_at) AS at FROM task_messages WHERE task_id = ? AND message LIKE ?',
+    [task_id, `%${mark}%`],
+  )
+  return exchanges(
+    store,
+    'session_id = ? AND task_id <> ? AND created_at > ?',
+    [session_id, task_id, told?.at ?? created_at],
+    limit,
+  )
+}
+
+async function exchanges(store: Store, where: string, params: Condition['params'], limit: number) {
+  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error'>>(
     `SELECT task_id, instruction, images, output, status, error FROM task_runs
-     WHERE session_id = ? AND task_id <> ? AND created_at <= ?
-       AND (ended_at <= ? OR status IN ('waiting_approval', 'waiting_answer'))
-     ORDER BY created_at DESC, task_id DESC LIMIT ?`,
-    [session_id, task_id, created_at, created_at, limit],
+     WHERE ${where} ORDER BY coalesce(ended_at, created_at) DESC, created_at DESC, task_id DESC LIMIT ?`,
+    [...params, limit],
   )
   return rows.map(({ status, error, ...row }) => {
     const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }

@@ -99,9 +99,13 @@ export const OLDER_LEFT_OUT: Message = {
 
 /** What the model reads of tasks without a full answer. */
 const STOPS: Readonly<Record<string, string>> = {
+  running: 'No answer yet: you still work on this, apart from this conversation.',
   waiting_approval: 'No answer yet: a call of yours waits for the decision of a person.',
   waiting_answer: 'No answer yet: your question has no answer.',
   task_cancelled: 'The person stopped you here.',
+  task_stopped: 'The person stopped you here.',
+  answer_cut: 'Your answer reached its limit of tokens here.',
+  max_steps: 'You reached the maximum number of steps here.',
 }
 
 /** Returns an exchange as messages: the instruction, the record of the calls, the output, and why there is no answer. */
@@ -113,6 +117,19 @@ export function exchangeMessages({ instruction, images, record, output, stop }: 
     ...(output === '' ? [] : [{ role: 'assistant' as const, content: output }]),
     ...(stop ? [notice(`[${STOPS[stop] ?? `Stopped: ${stop}`}]`)] : []),
   ]
+}
+
+/** Begins the message about what was said while a task waited. */
+export const MEANWHILE =
+  '[While your work waited, the conversation went on as follows, and the person has the answers. What the person says in it counts for your work too.]'
+
+/** Returns a message about the exchanges that a task has not seen, oldest first. */
+export function meanwhileMessage(exchanges: readonly Exchange[]): Message {
+  const lines = exchanges.flatMap(exchangeMessages).map(({ role, content, is_notice }) => {
+    if (is_notice) return content
+    return `${role === 'user' ? 'Person' : 'You'}: ${content}`
+  })
+  return { role: 'user', content: [MEANWHILE, ...lines].join('\n\n'), is_notice: true }
 }
 
 /** Returns the length of an exchange's messages, in characters. */

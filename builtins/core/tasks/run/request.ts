@@ -14,7 +14,7 @@ import { parametersIn, toolkitsIn } from '../shape.ts'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
 import { stateMessages, taskSystem } from './prompt.ts'
-import { type SessionMemory, sessionMemory } from './remembered.ts'
+import { meanwhile, type SessionMemory, sessionMemory } from './remembered.ts'
 import { taskTools } from './tools.ts'
 
 /** Default time limit of a tool call, in seconds. */
@@ -82,7 +82,9 @@ export async function prepareRun(
   const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
   const goals =
     isSummary && !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
-  const first = isSummary ? [asked, ...stateMessages([moodPrompt(profile), goals, workspace])] : []
+  const first = isSummary
+    ? [asked, ...stateMessages([moodPrompt(profile), goals, workspace])]
+    : await meanwhile(svc.use(Store), row)
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')

@@ -91,6 +91,47 @@ describe('a task with a tool that needs approval', () => {
     )
   })
 
+  it('reads what its person wrote while it waited, and is later known in the order of the answers', async () => {
+    const { plugin } = mailbox()
+    await using home = await testHostWithTasks(() => text('Noted.'), { config: GATED, builtins: [plugin] })
+    const id = await spawn(home)
+    const say = async (instruction: string) => {
+      await home.clock.advance(10)
+      return run(home, id, instruction, { session_key: 'k' })
+    }
+    const send = async (to: string, { task_id, approval_ids }: { task_id: string; approval_ids: string[] }) => {
+      home.server.enqueue(toolCall('send', { to }))
+      await home.clock.advance(10)
+      await decide(home, approval_ids[0]!, 'approve')
+      await until(async () => (await taskOf(home, task_id)).approval_ids[0] !== approval_ids[0])
+      return (await taskOf(home, task_id)) as { task_id: string; approval_ids: string[] }
+    }
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const first = await say('Write to Ann and Bob.')
+    await say('Be brief.')
+    const second = await send('bob', first)
+    const heard = home.server.requests.at(-1)!.body.messages.at(-1)
+    expect(heard).toMatchObject({
+      role: 'user',
+      content: expect.stringMatching(/^\[While your work waited[^\n]*\n\nPerson: Be brief\.\n\nYou: Noted\.$/),
+    })
+    await say('Write in green.')
+    home.server.enqueue(text('Both are sent.'))
+    await home.clock.advance(10)
+    await decide(home, second.approval_ids[0]!, 'approve')
+    await waitForEnd(home, first.task_id)
+    const { content } = home.server.requests.at(-1)!.body.messages.at(-1)!
+    expect(content).toContain('Person: Write in green.')
+    expect(content).not.toContain('Be brief.')
+
+    await say('Thank you.')
+    const { prompt } = home.server.requests.at(-1)!
+    const places = ['Be brief.', 'Write in green.', 'Write to Ann and Bob.', 'Both are sent.', 'Thank you.'].map(each =>
+      prompt.indexOf(each),
+    )
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+  })
+
   it('gets a denial with its reason', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Then not.'), { config: GATED, builtins: [plugin] })
