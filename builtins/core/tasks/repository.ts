@@ -3,7 +3,7 @@ import type { Message } from '#core/models/contract'
 import { allOf, type Condition, type Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
-import type { Exchange } from './run/prompt.ts'
+import { ANSWERED_LATE, type Exchange } from './run/prompt.ts'
 import type { Piece } from './run/text.ts'
 import type { MessageRow } from './run/transcript.ts'
 
@@ -142,10 +142,7 @@ function condition({ agent_id, user_id, of_others = false, session_id }: TaskFil
 /** A task as a part of its session's conversation. */
 export type TaskExchange = Exchange & Pick<TaskRow, 'task_id'>
 
-/**
- * Returns the session's tasks that began before this one, without records of their calls: newest first, in the order in
- * which the person saw their answers.
- */
+/** Returns the session's tasks that began before this one, newest first, without records of their calls. */
 export async function earlierExchanges(store: Store, { session_id, task_id, created_at }: TaskRow, limit: number) {
   return exchanges(
     store,
@@ -178,14 +175,15 @@ export async function laterExchanges(
 }
 
 async function exchanges(store: Store, where: string, params: Condition['params'], limit: number) {
-  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error'>>(
-    `SELECT task_id, instruction, images, output, status, error FROM task_runs
-     WHERE ${where} ORDER BY coalesce(ended_at, created_at) DESC, created_at DESC, task_id DESC LIMIT ?`,
+  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error' | 'created_at' | 'ended_at'>>(
+    `SELECT task_id, instruction, images, output, status, error, created_at, ended_at FROM task_runs
+     WHERE ${where} ORDER BY created_at DESC, task_id DESC LIMIT ?`,
     [...params, limit],
   )
-  return rows.map(({ status, error, ...row }) => {
+  return rows.map(({ status, error, created_at, ended_at, ...row }, n): TaskExchange => {
     const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }
-    return { ...row, stop: status === 'completed' ? null : (code ?? status) }
+    const isLate = ended_at !== null && ended_at > (rows[n - 1]?.created_at ?? ended_at)
+    return { ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status) }
   })
 }
 

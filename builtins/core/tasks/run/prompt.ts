@@ -16,7 +16,7 @@ export interface Exchange {
   /** Record of its tool calls; empty for none. */
   record?: string
   output: string
-  /** Why there is no full answer: the task's status or the code of its error. */
+  /** Why there is no full answer: the task's status or the code of its error; or `ANSWERED_LATE`. */
   stop?: string | null
 }
 
@@ -97,8 +97,12 @@ export const OLDER_LEFT_OUT: Message = {
   content: '[Older messages of this conversation are left out.]',
 }
 
-/** What the model reads of tasks without a full answer. */
+/** Stands for an answer that came after the next message, because its task had waited. */
+export const ANSWERED_LATE = 'answered_late'
+
+/** What the model reads of tasks without a full answer, and of late answers. */
 const STOPS: Readonly<Record<string, string>> = {
+  [ANSWERED_LATE]: 'You gave this answer only after the next message had come.',
   running: 'No answer yet: you still work on this, apart from this conversation.',
   waiting_approval: 'No answer yet: a call of yours waits for the decision of a person.',
   waiting_answer: 'No answer yet: your question has no answer.',

@@ -91,7 +91,7 @@ describe('a task with a tool that needs approval', () => {
     )
   })
 
-  it('reads what its person wrote while it waited, and is later known in the order of the answers', async () => {
+  it('reads what its person wrote while it waited, and its answer is later known as a late one', async () => {
     const { plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Noted.'), { config: GATED, builtins: [plugin] })
     const id = await spawn(home)
@@ -125,11 +125,9 @@ describe('a task with a tool that needs approval', () => {
     expect(content).not.toContain('Be brief.')
 
     await say('Thank you.')
-    const { prompt } = home.server.requests.at(-1)!
-    const places = ['Be brief.', 'Write in green.', 'Write to Ann and Bob.', 'Both are sent.', 'Thank you.'].map(each =>
-      prompt.indexOf(each),
+    expect(home.server.requests.at(-1)?.prompt).toMatch(
+      /Write to Ann and Bob\.[\s\S]*Both are sent\.\n\[You gave this answer only after the next message had come\.\]\n\nBe brief\./,
     )
-    expect(places).toEqual(places.toSorted((a, b) => a - b))
   })
 
   it('gets a denial with its reason', async () => {
