@@ -50,9 +50,11 @@ const TAGS = ['goal', 'record', 'conversation'] as const
 /**
  * Returns a summary as the model of the pursuit reads it.
  * @param kept calls whose removed results are needed for further work
+ * @param asked message of the user that follows the summary, and is left out of it
  */
-export function summaryText({ content, summary }: Message, kept: readonly string[] = []): string {
-  const { orders = [], older_orders = 0 } = summary ?? {}
+export function summaryText({ content, summary }: Message, kept: readonly string[] = [], asked?: string): string {
+  const { older_orders = 0 } = summary ?? {}
+  const orders = (summary?.orders ?? []).filter(order => order !== asked)
   const older = older_orders > 0 ? [`(${older_orders} older ones are part of the record above)`] : []
   const messages = orders.length > 0 ? ['', `${ORDERS}:`, ...older, ...orders.map(order => `- ${order}`)] : []
   const again = kept.length > 0 ? ['', `${KEPT_TITLE}:`, ...kept.map(call => `- ${call}`)] : []
