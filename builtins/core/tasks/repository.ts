@@ -139,6 +139,9 @@ function condition({ agent_id, user_id, of_others = false, session_id }: TaskFil
   return allOf(parts)
 }
 
+/** Code of the error of a task whose instruction guardrails blocked. */
+const BLOCKED = 'guardrail_blocked'
+
 /** A task as a part of its session's conversation. */
 export type TaskExchange = Exchange & Pick<TaskRow, 'task_id'>
 
@@ -180,10 +183,12 @@ async function exchanges(store: Store, where: string, params: Condition['params'
      WHERE ${where} ORDER BY created_at DESC, task_id DESC LIMIT ?`,
     [...params, limit],
   )
-  return rows.map(({ status, error, created_at, ended_at, ...row }, n): TaskExchange => {
+  return rows.flatMap(({ status, error, created_at, ended_at, ...row }, n): TaskExchange[] => {
     const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }
+    // No model may read what guardrails blocked.
+    if (code === BLOCKED) return []
     const isLate = ended_at !== null && ended_at > (rows[n - 1]?.created_at ?? ended_at)
-    return { ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status) }
+    return [{ ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status) }]
   })
 }
 
