@@ -165,14 +165,14 @@ export async function laterExchanges(
   mark: string,
   limit: number,
 ) {
-  const told = await store.get<{ at: number | null }>(
+  const last = await store.get<{ at: number | null }>(
     'SELECT max(created_at) AS at FROM task_messages WHERE task_id = ? AND message LIKE ?',
     [task_id, `%${mark}%`],
   )
   return exchanges(
     store,
     'session_id = ? AND task_id <> ? AND created_at > ?',
-    [session_id, task_id, told?.at ?? created_at],
+    [session_id, task_id, last?.at ?? created_at],
     limit,
   )
 }

@@ -110,8 +110,8 @@ describe('a task with a tool that needs approval', () => {
     const first = await say('Write to Ann and Bob.')
     await say('Be brief.')
     const second = await send('bob', first)
-    const heard = home.server.requests.at(-1)!.body.messages.at(-1)
-    expect(heard).toMatchObject({
+    const last = home.server.requests.at(-1)!.body.messages.at(-1)
+    expect(last).toMatchObject({
       role: 'user',
       content: expect.stringMatching(/^\[While your work waited[^\n]*\n\nPerson: Be brief\.\n\nYou: Noted\.$/),
     })
