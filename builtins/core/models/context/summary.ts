@@ -33,8 +33,8 @@ const LEAST_SECTIONS = 3
 const [MAX_REMEMBERED, LONGEST_REMEMBERED] = [5, 500]
 
 const FRAME =
-  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; orders of the operator still hold, unless they are done. You can still use your tools. Go on from there.'
-const ORDERS = 'Earlier messages to you, word for word; they still hold, unless they are done'
+  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; orders of the operator still hold, unless they are done, stopped or replaced. You can still use your tools. Go on from there.'
+const ORDERS = 'Earlier messages to you, word for word; they still hold, unless they are done, stopped or replaced'
 
 /** Minimum share of the limit for orders that must be left to keep a part of one. */
 const LEAST_ORDER_SHARE = 0.25
