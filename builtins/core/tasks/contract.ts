@@ -199,7 +199,7 @@ export const AnswerCutError = defineError({
   status: 422,
   title: 'Answer truncated',
   message: (p: { max_tokens: number }) =>
-    `The answer stopped at max_tokens (${p.max_tokens}); raise it for the task or in the profile, or ask for less.`,
+    `The answer stopped at max_tokens (${p.max_tokens}). In a session, ask the agent to go on; otherwise raise max_tokens for the task or in the profile, or ask for less.`,
 })
 export const TaskCostLimitError = defineError({
   code: 'task_cost_limit',

@@ -3,7 +3,7 @@ import type { Message } from '#core/models/contract'
 import { allOf, type Condition, type Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
-import type { Exchange } from './run/prompt.ts'
+import { ANSWERED_LATE, type Exchange } from './run/prompt.ts'
 import type { Piece } from './run/text.ts'
 import type { MessageRow } from './run/transcript.ts'
 
@@ -139,21 +139,56 @@ function condition({ agent_id, user_id, of_others = false, session_id }: TaskFil
   return allOf(parts)
 }
 
-/**
- * Returns the session's earlier tasks, newest first, without records of their calls: those that ended before this one
- * began, and those that wait for a person.
- */
+/** Code of the error of a task whose instruction guardrails blocked. */
+const BLOCKED = 'guardrail_blocked'
+
+/** A task as a part of its session's conversation. */
+export type TaskExchange = Exchange & Pick<TaskRow, 'task_id'>
+
+/** Returns the session's tasks that began before this one, newest first, without records of their calls. */
 export async function earlierExchanges(store: Store, { session_id, task_id, created_at }: TaskRow, limit: number) {
-  const rows = await store.all<Exchange & Pick<TaskRow, 'task_id' | 'status' | 'error'>>(
-    `SELECT task_id, instruction, images, output, status, error FROM task_runs
-     WHERE session_id = ? AND task_id <> ? AND created_at <= ?
-       AND (ended_at <= ? OR status IN ('waiting_approval', 'waiting_answer'))
-     ORDER BY created_at DESC, task_id DESC LIMIT ?`,
-    [session_id, task_id, created_at, created_at, limit],
+  return exchanges(
+    store,
+    'session_id = ? AND task_id <> ? AND created_at <= ?',
+    [session_id, task_id, created_at],
+    limit,
   )
-  return rows.map(({ status, error, ...row }) => {
+}
+
+/**
+ * Returns the session's tasks that began after this one, as `earlierExchanges` does.
+ * @param mark text of the message by which this task learns of them: it has learned of those before its last one
+ */
+export async function laterExchanges(
+  store: Store,
+  { session_id, task_id, created_at }: TaskRow,
+  mark: string,
+  limit: number,
+) {
+  const last = await store.get<{ at: number | null }>(
+    'SELECT max(created_at) AS at FROM task_messages WHERE task_id = ? AND message LIKE ?',
+    [task_id, `%${mark}%`],
+  )
+  return exchanges(
+    store,
+    'session_id = ? AND task_id <> ? AND created_at > ?',
+    [session_id, task_id, last?.at ?? created_at],
+    limit,
+  )
+}
+
+async function exchanges(store: Store, where: string, params: Condition['params'], limit: number) {
+  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error' | 'created_at' | 'ended_at'>>(
+    `SELECT task_id, instruction, images, output, status, error, created_at, ended_at FROM task_runs
+     WHERE ${where} ORDER BY created_at DESC, task_id DESC LIMIT ?`,
+    [...params, limit],
+  )
+  return rows.flatMap(({ status, error, created_at, ended_at, ...row }, n): TaskExchange[] => {
     const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }
-    return { ...row, stop: status === 'completed' ? null : (code ?? status) }
+    // No model may read what guardrails blocked.
+    if (code === BLOCKED) return []
+    const isLate = ended_at !== null && ended_at > (rows[n - 1]?.created_at ?? ended_at)
+    return [{ ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status) }]
   })
 }
 

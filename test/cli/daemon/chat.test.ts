@@ -134,4 +134,18 @@ describe('svc agent chat', () => {
     await svc(['task', 'resume', task!], project)
     await terminal.shows(/^To: How many\?\nIt is four\.\nada › And n$/m)
   })
+
+  it.skipIf(!withTmux)('shows what waited when the chat was left, and its answer', async () => {
+    const call = toolCall('shell_exec', { command: 'cat notes.txt' })
+    const config = 'approval: { enabled: true, require_for: [shell_exec] }\n'
+    const project = await startProject(config, call, says('It is four.'))
+    await pipeToChat('How many?\n', project)
+    const terminal = await startChat(project)
+    const page = await terminal.shows(/then shown in this chat/)
+    const [, ap] = /^To: How many\?\nwaiting_approval: decide with\n {2}svc approve (ap-\S+)/m.exec(page)!
+    const [, task] = /svc task follow (task-\w+)/.exec(page)!
+    await svc(['approve', ap!], project)
+    await svc(['task', 'resume', task!], project)
+    await terminal.shows(/^To: How many\?\nIt is four\.\nada ›/m)
+  })
 })

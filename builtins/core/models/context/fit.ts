@@ -78,14 +78,17 @@ const DIGEST_SHARE = 0.2
  * cut.
  */
 const STEP_SHARE = 1 / 32
+/** Stands in a digest for the person's newest message, which follows it. */
+const BELOW = '(the message that follows this record)'
 const SMALLEST = { context_full: 0.3, context_target: 0.2 }
 
 /**
  * Makes a request fit its model's context window, the cheapest way first: images of old tool results become one line,
  * then old results, then long arguments and the user's images; then a digest replaces the oldest turns. A summary in
  * the conversation replaces the messages that it covers. The goal (the first message), unanswered calls and the newest
- * turn stay. Each step is decided only from the messages up to it, so the beginning of a request stays the same between
- * calls until space is freed again, which keeps the provider's prompt cache.
+ * turn stay; so does the person's newest message in a conversation that a notice opens. Each step is decided only from
+ * the messages up to it, so the beginning of a request stays the same between calls until space is freed again, which
+ * keeps the provider's prompt cache.
  */
 export function fitRequest(
   { messages, system_parts, tools, max_tokens, parameters }: FittableCall,
@@ -163,8 +166,10 @@ class Fitting {
   readonly #input: number
   /** The replayed messages, unchanged. */
   readonly #original: Message[] = []
-  /** Messages that always come first: the goal, and the summary. */
+  /** Messages that always come first: the goal, the summary, and the person's message that the summary covers. */
   #front: readonly Message[] = []
+  /** The newest message of the person, where the conversation is with one: what the model works on. */
+  #asked: Message | undefined
   /** Messages after those that the summary covers, with the middle cut out of long ones. */
   #said: Message[] = []
   #view: Message[] = []
@@ -213,6 +218,8 @@ class Fitting {
       this.#tokens = messageTokens(message)
       return
     }
+    const isAsked = message.role === 'user' && !message.is_notice && !message.is_report
+    if (isAsked && this.#original[0]!.is_notice) this.#asked = message
     this.#said.push(message)
     this.#view.push(message)
     this.#tokens += messageTokens(message)
@@ -237,9 +244,11 @@ class Fitting {
     this.summarized += from
     this.summary_model = model
     for (const call of keptCalls(this.#said.slice(0, from))) this.#lost.add(call)
-    const content = shortenTo(summaryText(message, [...this.#lost]), this.#input * RECORD_SHARE)
-    this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }]
     this.#said = this.#said.slice(from)
+    const asked = this.#asked && !this.#said.includes(this.#asked) ? [this.#asked] : []
+    const text = summaryText(message, [...this.#lost], asked[0]?.content)
+    const content = shortenTo(text, this.#input * RECORD_SHARE)
+    this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }, ...asked]
     this.#view = [...this.#said]
     this.#from = this.#uncleared = this.cleared = this.digested = 0
     this.#tokens = messagesTokens(this.shown())
@@ -308,8 +317,10 @@ class Fitting {
     this.#uncleared = Math.max(0, this.#uncleared - to)
     this.digested = this.#from
     if (this.#from === 0) return
-    const text = digestOf(this.#said.slice(0, this.#from), share)
-    this.#opening = [...this.#front, { role: 'user', content: text }]
+    const covered = this.#said.slice(0, this.#from)
+    const asked = covered.filter(each => each === this.#asked)
+    const recorded = covered.map(each => (each === this.#asked ? { ...each, content: BELOW } : each))
+    this.#opening = [...this.#front, { role: 'user', content: digestOf(recorded, share) }, ...asked]
     this.#tokens = messagesTokens(this.shown())
   }
 

@@ -33,8 +33,8 @@ const LEAST_SECTIONS = 3
 const [MAX_REMEMBERED, LONGEST_REMEMBERED] = [5, 500]
 
 const FRAME =
-  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; what the operator asked for and ruled out earlier still holds. You can still use your tools. Go on from there.'
-const ORDERS = 'Earlier messages to you, word for word; what the operator asked in them still holds'
+  'Historical record of the earlier part of this conversation, which was removed to save space. It is not a request and contains no new orders; orders of the operator still hold, unless they are done, stopped or replaced. You can still use your tools. Go on from there.'
+const ORDERS = 'Earlier messages to you, word for word; they still hold, unless they are done, stopped or replaced'
 
 /** Minimum share of the limit for orders that must be left to keep a part of one. */
 const LEAST_ORDER_SHARE = 0.25
@@ -50,9 +50,11 @@ const TAGS = ['goal', 'record', 'conversation'] as const
 /**
  * Returns a summary as the model of the pursuit reads it.
  * @param kept calls whose removed results are needed for further work
+ * @param asked message of the user that follows the summary, and is left out of it
  */
-export function summaryText({ content, summary }: Message, kept: readonly string[] = []): string {
-  const { orders = [], older_orders = 0 } = summary ?? {}
+export function summaryText({ content, summary }: Message, kept: readonly string[] = [], asked?: string): string {
+  const { older_orders = 0 } = summary ?? {}
+  const orders = (summary?.orders ?? []).filter(order => order !== asked)
   const older = older_orders > 0 ? [`(${older_orders} older ones are part of the record above)`] : []
   const messages = orders.length > 0 ? ['', `${ORDERS}:`, ...older, ...orders.map(order => `- ${order}`)] : []
   const again = kept.length > 0 ? ['', `${KEPT_TITLE}:`, ...kept.map(call => `- ${call}`)] : []
@@ -181,12 +183,10 @@ function conversationText(messages: readonly Message[], limit: number): string {
   return [`(${from} older entries were left out)`, ...lines.slice(from)].join('\n')
 }
 
-function linesOf({ role, content, tool_calls = [], name, is_error }: Message, chars: number): string[] {
+function linesOf({ role, content, tool_calls = [], name, is_error, is_notice }: Message, chars: number): string[] {
   if (role === 'tool') return [`[result of ${name ?? 'a tool'}${is_error ? ', an error' : ''}] ${cut(content, chars)}`]
-  const text =
-    content.trim() === ''
-      ? []
-      : [`[${role === 'user' ? 'message to the agent' : 'agent'}] ${cut(content, Math.max(chars, LEAST_TEXT))}`]
+  const speaker = role === 'user' ? (is_notice ? 'notice' : 'message to the agent') : 'agent'
+  const text = content.trim() === '' ? [] : [`[${speaker}] ${cut(content, Math.max(chars, LEAST_TEXT))}`]
   return [...text, ...tool_calls.map(call => `[call] ${call.name} ${briefly(call.arguments)}`)]
 }
 

@@ -16,7 +16,7 @@ export interface Exchange {
   /** Record of its tool calls; empty for none. */
   record?: string
   output: string
-  /** Why there is no full answer: the task's status or the code of its error. */
+  /** Why there is no full answer: the task's status or the code of its error; or `ANSWERED_LATE`. */
   stop?: string | null
 }
 
@@ -97,11 +97,19 @@ export const OLDER_LEFT_OUT: Message = {
   content: '[Older messages of this conversation are left out.]',
 }
 
-/** What the model reads of tasks without a full answer. */
+/** Stands for an answer that came after the next message, because its task had waited. */
+export const ANSWERED_LATE = 'answered_late'
+
+/** What the model reads of tasks without a full answer, and of late answers. */
 const STOPS: Readonly<Record<string, string>> = {
+  [ANSWERED_LATE]: 'You gave this answer only after the next message had come.',
+  running: 'No answer yet: you still work on this, apart from this conversation.',
   waiting_approval: 'No answer yet: a call of yours waits for the decision of a person.',
   waiting_answer: 'No answer yet: your question has no answer.',
   task_cancelled: 'The person stopped you here.',
+  task_stopped: 'The person stopped you here.',
+  answer_cut: 'Your answer reached its limit of tokens here.',
+  max_steps: 'You reached the maximum number of steps here.',
 }
 
 /** Returns an exchange as messages: the instruction, the record of the calls, the output, and why there is no answer. */
@@ -113,6 +121,19 @@ export function exchangeMessages({ instruction, images, record, output, stop }: 
     ...(output === '' ? [] : [{ role: 'assistant' as const, content: output }]),
     ...(stop ? [notice(`[${STOPS[stop] ?? `Stopped: ${stop}`}]`)] : []),
   ]
+}
+
+/** Begins the message about what was said while a task waited. */
+export const MEANWHILE =
+  '[While your work waited, the conversation went on as follows, and the person has the answers. What the person says in it counts for your work too.]'
+
+/** Returns a message about the exchanges that a task has not seen, oldest first. */
+export function meanwhileMessage(exchanges: readonly Exchange[]): Message {
+  const lines = exchanges.flatMap(exchangeMessages).map(({ role, content, is_notice }) => {
+    if (is_notice) return content
+    return `${role === 'user' ? 'Person' : 'You'}: ${content}`
+  })
+  return { role: 'user', content: [MEANWHILE, ...lines].join('\n\n'), is_notice: true }
 }
 
 /** Returns the length of an exchange's messages, in characters. */

@@ -1,11 +1,21 @@
 import type { Message } from '#core/models/contract'
 import type { Store } from '#platform/store/contract'
 import { markUntrusted } from '#safety/net/contract'
-import { callsOf, earlierExchanges, type RememberedCall, summariesIn, type TaskRow } from '../repository.ts'
+import {
+  callsOf,
+  earlierExchanges,
+  laterExchanges,
+  type RememberedCall,
+  summariesIn,
+  type TaskExchange,
+  type TaskRow,
+} from '../repository.ts'
 import {
   charsOf,
   type Exchange,
   exchangeMessages,
+  MEANWHILE,
+  meanwhileMessage,
   OLDER_LEFT_OUT,
   OPENING,
   REMEMBERED_CHARS,
@@ -30,12 +40,11 @@ export interface SessionMemory {
 export async function sessionMemory(store: Store, row: TaskRow): Promise<SessionMemory> {
   const tasks = await earlierExchanges(store, row, REMEMBERED_TASKS)
   if (tasks.length === 0) return { messages: [OPENING] }
-  const ids = tasks.map(({ task_id }) => task_id)
-  const [summaries, calls] = [await summariesIn(store, ids), await callsOf(store, ids)]
-  const exchanges = tasks.map(task => ({
-    ...task,
-    record: recordOf(calls.get(task.task_id) ?? [], task.stop?.startsWith('waiting') ?? false),
-  }))
+  const summaries = await summariesIn(
+    store,
+    tasks.map(({ task_id }) => task_id),
+  )
+  const exchanges = await withRecords(store, tasks)
   const at = exchanges.findIndex(({ task_id }) => summaries.has(task_id))
   const summary = summaries.get(exchanges[at]?.task_id ?? '')
   const open = summary
@@ -46,6 +55,21 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
   const older = summary ? [carryMessage(summary)] : tasks.length === REMEMBERED_TASKS ? [OLDER_LEFT_OUT] : []
   const messages = [OPENING, ...older, ...open.toReversed().flatMap(exchangeMessages)]
   return { messages, ...(isFull ? { keeps: newestHalf(open) } : {}) }
+}
+
+/** Returns what the person wrote in the session since this task began, for a task that continues after it waited. */
+export async function meanwhile(store: Store, row: TaskRow): Promise<Message[]> {
+  const tasks = await laterExchanges(store, row, MEANWHILE, REMEMBERED_TASKS)
+  return tasks.length > 0 ? [meanwhileMessage((await withRecords(store, tasks)).toReversed())] : []
+}
+
+/** Adds the records of their calls to exchanges. */
+async function withRecords(store: Store, tasks: readonly TaskExchange[]) {
+  const calls = await callsOf(
+    store,
+    tasks.map(({ task_id }) => task_id),
+  )
+  return tasks.map(task => ({ ...task, record: recordOf(calls.get(task.task_id) ?? [], task.stop) }))
 }
 
 /** Returns the number of messages of the newest exchanges that have half of the characters, at least of one. */
@@ -62,11 +86,11 @@ function newestHalf(exchanges: readonly Exchange[]): number {
 /**
  * Returns the newest calls of a task as text. It depends on nothing else, so that later requests repeat the same bytes
  * and the provider's prompt cache holds.
- * @param waits whether the task waits for a person
+ * @param stop why the task has no full answer
  */
-function recordOf(calls: readonly RememberedCall[], waits: boolean): string {
+function recordOf(calls: readonly RememberedCall[], stop: TaskExchange['stop']): string {
   let left = RECORD_CHARS
-  const lines = calls.map(call => lineOf(call, waits))
+  const lines = calls.map(call => lineOf(call, stop))
   const isTooMuch = (line: string) => {
     left -= line.length
     return left < 0
@@ -78,11 +102,12 @@ function recordOf(calls: readonly RememberedCall[], waits: boolean): string {
   return markUntrusted('what you did for the message above, with the beginnings of the results', shown.join('\n'))
 }
 
-function lineOf({ tool, args, state, is_error, outcome, chars }: RememberedCall, waits: boolean): string {
+function lineOf({ tool, args, state, is_error, outcome, chars }: RememberedCall, stop: TaskExchange['stop']): string {
   const text = (outcome ?? '').replace(/\s+/g, ' ').trim().toWellFormed()
   const result = `${is_error ? 'failed: ' : ''}${text}${chars > (outcome ?? '').length ? `… (${chars} characters)` : ''}`
-  const planned = waits ? 'waits for the decision of a person' : 'did not run'
-  const missing = state === 'started' ? 'outcome unknown: the task ended during this call' : planned
+  const planned = stop?.startsWith('waiting') ? 'waits for the decision of a person' : 'did not run'
+  const started = state === 'started' ? 'outcome unknown: the task ended during this call' : planned
+  const missing = stop === 'running' ? 'has no result yet' : started
   return `- ${tool} ${args.toWellFormed()} → ${state === 'done' ? result : missing}`
 }
 

@@ -14,7 +14,7 @@ import { parametersIn, toolkitsIn } from '../shape.ts'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
 import { stateMessages, taskSystem } from './prompt.ts'
-import { type SessionMemory, sessionMemory } from './remembered.ts'
+import { meanwhile, type SessionMemory, sessionMemory } from './remembered.ts'
 import { taskTools } from './tools.ts'
 
 /** Default time limit of a tool call, in seconds. */
@@ -62,8 +62,10 @@ export interface Work {
 export async function prepareRun(
   svc: PluginHandle,
   configured: readonly string[],
-  { row, agent, working: { profile, skills }, isAlone, said, form }: Work,
+  work: Work,
 ): Promise<PreparedRequest> {
+  const { row, agent, isAlone, said, form } = work
+  const { profile, skills } = work.working
   const { agent_id, task_id } = row
   const toolkits = toolkitsIn(row) ?? configured
   // Only tasks of another protocol may ask. Their clients are other parties, who must neither learn nor change what the
@@ -74,15 +76,10 @@ export async function prepareRun(
   // A resumed task may have calls to run first.
   if (said.length > 0) await makeWorkspace(svc, reach.scratch)
   const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
-  const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
-  const isSummary = said.every(({ summary }) => summary)
   const model = modelOf(agent, profile)
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
   const environment = (await surroundings?.parts(agent, profile, tools())) ?? []
-  const workspace = isSummary ? await surroundings?.workspace(agent, tools()) : undefined
-  const goals =
-    isSummary && !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
-  const first = isSummary ? [asked, ...stateMessages([moodPrompt(profile), goals, workspace])] : []
+  const first = await firstMessages(svc, work, tools())
   const catalogue =
     svc.has(Skills) && tools().find(READ_SKILL) ? await svc.use(Skills).catalogue(agent, profile) : undefined
   const ways = [catalogue, skills].filter(Boolean).join('\n\n')
@@ -118,4 +115,17 @@ export async function prepareRun(
       newMessages: async () => first.splice(0),
     },
   }
+}
+
+/** Returns the task with the agent's state, or for a task that continues, what came since. */
+async function firstMessages(
+  svc: PluginHandle,
+  { row, agent, working, said }: Work,
+  tools: ToolSet,
+): Promise<Message[]> {
+  if (!said.every(({ summary }) => summary)) return meanwhile(svc.use(Store), row)
+  const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
+  const workspace = svc.has(Environment) ? await svc.use(Environment).workspace(agent, tools) : undefined
+  const goals = !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
+  return [asked, ...stateMessages([moodPrompt(working.profile), goals, workspace])]
 }

@@ -209,7 +209,7 @@ export class TaskRun {
    * @param question message that the model reads first
    */
   async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
-    const asked: Message[] = question ? [{ role: 'user', content: question }] : []
+    const asked: Message[] = question ? [{ role: 'user', content: question, is_notice: true }] : []
     const news = async () => {
       // The answer was not the last one, so it is stored now.
       await this.journal.recordProgress()

@@ -2,7 +2,7 @@ import type { AgentDetail } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
 import { PROFILE_TOOLKITS } from '#core/runtime/contract'
 import type { Session } from '#core/sessions/contract'
-import { isWaiting, type TaskMessage } from '#core/tasks/contract'
+import { isWaiting, type Task, type TaskMessage } from '#core/tasks/contract'
 import { brief } from '#lib/brief'
 import type { StreamEvent } from '#lib/stream'
 import { describeTaskEnd, type TaskEnd } from '#lib/task-end'
@@ -21,6 +21,7 @@ import { withElapsedTime } from '../screen/waiting.ts'
 const AGENT = operationRef('agents.get', 'GET', '/agents/{id}')
 const OPEN = operationRef('sessions.create', 'POST', '/sessions')
 const ASK = operationRef('tasks.stream', 'POST', '/agents/{id}/tasks/stream')
+const TASKS = operationRef('tasks.list', 'GET', '/agents/{id}/tasks')
 const FOLLOW = operationRef('tasks.follow', 'GET', '/tasks/{task_id}/stream')
 const GOALS = operationRef('goals.list', 'GET', '/agents/{id}/goals')
 const TOOLS = operationRef('tools.list', 'GET', '/agents/{id}/tools')
@@ -28,6 +29,8 @@ const TRANSCRIPT = operationRef('tasks.transcript', 'GET', '/sessions/{session_i
 
 /** Time before a broken stream of a waiting task is opened again, in milliseconds. */
 const AGAIN_MS = 1_000
+/** Number of newest tasks among which the chat looks for open ones when it starts. */
+const TASKS_SEEN = 20
 /** Number of goals that `/goals` lists. */
 const GOALS_SHOWN = 10
 
@@ -92,6 +95,7 @@ class Chat {
     process.on('SIGINT', this.#interrupt)
     if (this.#reader.isTyped) terminal.out(terminal.style.dim('/help lists the commands of this chat'))
     try {
+      if (this.#reader.isTyped) await this.#showOpen()
       this.#reader.prompt()
       for await (const message of this.#reader.read()) {
         if (message === '/quit' || message === '/exit') break
@@ -106,6 +110,15 @@ class Chat {
       this.#over.abort()
       process.off('SIGINT', this.#interrupt)
       this.#reader.close()
+    }
+  }
+
+  /** Shows the tasks of the session that wait or run, such as those of a terminal that was closed. */
+  async #showOpen(): Promise<void> {
+    const { agent_id: id } = this.#agent
+    const tasks = await this.#calls.call<Task[]>(TASKS, { id, session_id: this.#session_id, limit: TASKS_SEEN })
+    for (const task of tasks.toReversed()) {
+      if (isOpen(task)) this.#printLate({ instruction: task.instruction, end: task })
     }
   }
 
@@ -211,7 +224,7 @@ class Chat {
     }
     terminal.err(terminal.errStyle.dim(printable(`To: ${brief(instruction)}`)))
     this.#printEnd(new GrowingAnswer(terminal), end)
-    if (isWaiting(end.status ?? '')) void this.#showLater({ instruction, end })
+    if (isOpen(end)) void this.#showLater({ instruction, end })
   }
 
   async #goals(): Promise<void> {
@@ -238,4 +251,9 @@ class Chat {
     for (const message of spoken) this.#context.terminal.out(printable(describeMessage(message)))
     if (spoken.length === 0) this.#context.terminal.out('no messages yet')
   }
+}
+
+/** Returns whether a task has not ended. */
+function isOpen({ status = '' }: TaskEnd): boolean {
+  return status === 'running' || isWaiting(status)
 }

@@ -45,7 +45,7 @@ describe('a summary by a model', () => {
     expect(last.body.messages[1]!.content).toMatch(
       /^Goal: Read all files[\s\S]*Historical work, with evidence:\n {2}The colour/,
     )
-    expect(last.prompt).toContain('what the operator asked for and ruled out earlier still holds')
+    expect(last.prompt).toContain('orders of the operator still hold, unless they are done')
     expect(last.body.messages[1]!.content).toContain('Historical orders and constraints of the operator:')
     // The writer reads the ends of long results too.
     expect(summaries[0]!.prompt).toMatch(/The colour of number 1 is .* characters cut …\] .*The end of number 1\./s)

@@ -11,7 +11,15 @@ import { APPLICATION_ID } from '#platform/store/schema'
 import { tool } from '#tools/toolkits/contract'
 import memoryToolkit from '#tools/toolkits/memory/index'
 import { ON_POSTGRES } from '../../../support/direct-access.ts'
-import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../../support/index.ts'
+import {
+  barrier,
+  type ModelServerRequest,
+  runHeartbeat,
+  tempDir,
+  text,
+  toolCall,
+  until,
+} from '../../../support/index.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, spawn, WORKER } from '../models/model-host.ts'
 import { rows, run, testHostWithTasks } from './tasks-host.ts'
@@ -367,6 +375,21 @@ describe('the session of a task', () => {
     ])
   })
 
+  it('knows of a task that still runs', async () => {
+    await using home = await testHostWithTasks(() => text('Done.'))
+    const id = await spawn(home)
+    const both = barrier(2)
+    home.server.enqueue(both, both)
+    const first = run(home, id, 'Count the sheep.', { session_key: 'k' })
+    await until(() => home.server.requests.length === 1)
+    await home.clock.advance(10)
+    await run(home, id, 'And the goats?', { session_key: 'k' })
+    await first
+    expect(home.server.requests[1]?.prompt).toMatch(
+      /Count the sheep\.\n\n\[No answer yet: you still work on this[^\n]*\]\n\nAnd the goats\?/,
+    )
+  })
+
   it('puts no more into a prompt than a limited number of earlier tasks', async () => {
     await using home = await testHostWithTasks(({ n }) => text(`Answer ${n}. ${'long '.repeat(1000)}`))
     const id = await spawn(home)
@@ -406,7 +429,10 @@ describe('the session of a task', () => {
     expect(said[0]).toMatch(
       /- remove {"file":"notes\.txt"} → notes\.txt is gone\.[^\n]{400,500}… \(\d+ characters\)\n>>>$/,
     )
-    expect(said.slice(1)).toEqual(['assistant: Let me see.', 'user: [Stopped: max_steps]\n\nGo on.'])
+    expect(said.slice(1)).toEqual([
+      'assistant: Let me see.',
+      'user: [You reached the maximum number of steps here.]\n\nGo on.',
+    ])
     home.server.enqueue(toolCall('remove', { file: 'more.txt' }), text('Gone.'))
     await say('Remove more.')
     const later = (await say('Which files?')).said

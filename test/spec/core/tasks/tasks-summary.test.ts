@@ -83,6 +83,25 @@ it("the operator's instruction survives summaries word for word, also in a later
   expect(steps.filter(({ prompt }) => !prompt.includes(rules))).toEqual([])
 })
 
+it.each(['summary', 'digest'])('the newest message of a chat follows the %s of what came before', async kind => {
+  let next = 1
+  await using home = await small(request => {
+    if (asksForSummary(request)) return kind === 'summary' ? summary('') : fault('500')
+    if (request.body.messages.at(-1)!.content!.includes('Hello')) return text('Hello.')
+    return next <= 40 ? toolCall('file_read', { path: `f${next++}.txt` }) : text('Done.')
+  })
+  await writeFiles(home.root, home.id, 40)
+  await run(home, home.id, 'Hello.', { session_key: 'k' })
+  await home.clock.advance(1_000)
+  await run(home, home.id, 'Read all files, please.', { session_key: 'k', max_steps: 60 })
+  const { messages } = home.server.requests.at(-1)!.body
+  expect(messages[1]?.content).toMatch(
+    /cord of the earlier part of this conversation[\s\S]*\n\nRead all files, please\.$/,
+  )
+  expect(messages[1]?.content?.split('Read all files, please.')).toHaveLength(2)
+  expect(home.server.refusals).toEqual([])
+})
+
 it('a digest replaces a summary that fails, and the model is not asked for one in each step', async () => {
   await using home = await small(reader(120, () => fault('500')))
   await writeFiles(home.root, home.id, 120)
