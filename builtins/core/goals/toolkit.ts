@@ -1,9 +1,10 @@
+import { Agents } from '#core/agents/contract'
 import { type PluginHandle, z } from '#kernel'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { type Tool, type ToolCall, ToolError, type Toolkit, tool } from '#tools/toolkits/contract'
 import { abandonGoal, addGoal, parentFor } from './goals.ts'
 import { updatePlan } from './pursuit/plan.ts'
-import { findGoal } from './repository.ts'
+import { findGoal, goalAtHand } from './repository.ts'
 
 /** Priority of goals that agents add in conversations, the same as that of `goals.add`. */
 const PRIORITY = 4
@@ -39,6 +40,7 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
         },
       }),
       addGoalTool(svc),
+      nudgeGoalTool(svc),
       abandonGoalTool(svc),
     ],
   }
@@ -63,6 +65,22 @@ function addGoalTool(svc: PluginHandle): Tool {
       const { goal_id, effects } = addGoal(svc, goal)
       for (const each of [...effects, wakeAgents({ agents: [agent_id], reason: 'goal' })]) effect(each)
       return `Added as ${goal_id}. The person sees it with: svc goals ${agent_id}`
+    },
+  })
+}
+
+function nudgeGoalTool(svc: PluginHandle): Tool {
+  return tool({
+    name: 'nudge_goal',
+    description:
+      'Pass on what the person wants of the goal that you pursue at present, such as a change. You read it there before your next step, without this conversation: say all that it needs.',
+    parameters: z.object({ message: z.string().trim().min(1).max(4000) }),
+    only_in: 'task',
+    async execute({ message }, { agent_id, effect }: ToolCall) {
+      const goal = await goalAtHand(svc.use(Store), agent_id)
+      if (!goal) throw new ToolError({ problem: 'You have no active goal; add one with add_goal.' })
+      for (const each of svc.use(Agents).nudgeEffects(agent_id, message)) effect(each)
+      return `Sent; ${goal.goal_id} is next to read it.`
     },
   })
 }

@@ -78,7 +78,7 @@ export function stateMessages(parts: readonly (string | undefined)[]): Message[]
 
 function goalsRule(agent_id: string, tools: ToolSet): string {
   const own = tools.find(ADD_GOAL)
-    ? `You can add and end goals with ${ADD_GOAL} and abandon_goal, and the person`
+    ? `You can add goals, write to the one in progress and end them with ${ADD_GOAL}, nudge_goal and abandon_goal, and the person`
     : 'The person'
   return `You also pursue goals, apart from this conversation and without reading it; those that you have stand below the newest message. ${own} can with \`svc goals add ${agent_id} "…"\` and \`svc goals abandon <goal_id>\`, and write to the goal in progress with \`svc nudge ${agent_id} "…"\`.`
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Agents } from '#core/agents/contract'
 import { setPlan } from '#core/goals/acceptance/terms-repository'
 import type { PlanStep } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
@@ -175,7 +176,7 @@ describe('a session', () => {
     expect(content!.length).toBeLessThan(2_000)
   })
 
-  it('lets its agent add and end goals, and names the commands for the person', async () => {
+  it('lets its agent add, change and end goals, and names the commands for the person', async () => {
     await using home = await testHostWithTasks(answers)
     const id = await spawn(home)
     const toolkits = ['profile']
@@ -183,12 +184,17 @@ describe('a session', () => {
     await run(home, id, 'Write a report on tides tonight.', { session_key: 'k', toolkits })
     const { tools = [] } = home.server.requests[0]!.body
     const names = tools.map(each => each.function.name)
-    expect(names).toEqual(expect.arrayContaining(['add_goal', 'abandon_goal']))
+    expect(names).toEqual(expect.arrayContaining(['add_goal', 'nudge_goal', 'abandon_goal']))
     expect(names).not.toEqual(expect.arrayContaining(['update_plan']))
     expect(home.server.requests[0]!.prompt).toContain(`\`svc nudge ${id} "…"\``)
     const [goal] = (await home.kernel.invoke('goals.list', { id })) as { goal_id: string; status: string }[]
     expect(goal).toMatchObject({ objective: 'Write the report on tides', status: 'active', priority: 4 })
     const { goal_id } = goal!
+    await home.clock.advance(10)
+    const message = 'Make the report on tides short.'
+    home.server.enqueue(toolCall('nudge_goal', { message }), text('I will.'))
+    await run(home, id, 'Make it short.', { session_key: 'k', toolkits })
+    expect(await home.kernel.use(Agents).waitingNudges(id)).toMatchObject([{ message }])
     await home.clock.advance(10)
     home.server.enqueue(
       toolCall('abandon_goal', { goal_id: 'goal-unknown', reason: 'asked' }),
@@ -202,6 +208,9 @@ describe('a session', () => {
       status: 'abandoned',
       result: 'The person asked for it.',
     })
+    home.server.enqueue(toolCall('nudge_goal', { message }), text('There is none.'))
+    await run(home, id, 'Is the report short?', { session_key: 'k', toolkits })
+    expect(home.server.requests.at(-1)!.prompt).toContain('You have no active goal; add one with add_goal.')
     const inGoals = (await home.kernel.invoke('tools.list', { id })) as { tools: { name: string }[] }
     expect(inGoals.tools.map(({ name }) => name)).not.toContain('add_goal')
   })
