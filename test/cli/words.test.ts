@@ -55,6 +55,9 @@ describe('command lookup', () => {
     [['stauts'], 'svc status'],
     [['srat'], 'svc start'],
     [['goals', 'prioritize'], 'goal_id'],
+    [['ask', 'coder', 'hello'], 'svc run <id>'],
+    [['unpause', 'coder'], 'svc resume <id>'],
+    [['backup'], 'svc db backup'],
   ])('%j fails and suggests what was meant', async (words, meant) => {
     await using dir = await tempDir()
     const { code, stdout, stderr } = await runInProcess(words, dir.path)

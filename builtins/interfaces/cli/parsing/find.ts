@@ -1,15 +1,35 @@
 import { near } from '#kernel'
 import { type CommandSpec, UnknownCommandError } from '../contract.ts'
 
-/** Commands of other programs, mapped to the command that does the same here. */
+/** Words that other programs and people use, mapped to the command that does the same here. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   agents: 'status',
-  ps: 'status',
+  list: 'status',
   ls: 'status',
+  ps: 'status',
+  show: 'agent <id>',
+  info: 'agent <id>',
   inspect: 'runs <id>',
   chat: 'agent chat <id>',
+  ask: 'run <id> <instruction...>',
+  tell: 'nudge <id> <message...>',
+  message: 'nudge <id> <message...>',
+  add: 'spawn <preset>',
+  create: 'spawn <preset>',
   delete: 'kill <id>',
+  remove: 'kill <id>',
   rm: 'kill <id>',
+  unpause: 'resume <id>',
+  freeze: 'daemon pause',
+  unfreeze: 'daemon resume',
+  set: 'config set <key> <value>',
+  cost: 'spending',
+  costs: 'spending',
+  usage: 'spending',
+  health: 'doctor',
+  dashboard: 'serve',
+  ui: 'serve',
+  version: '--version',
   up: 'start',
   down: 'stop',
 }
@@ -53,6 +73,12 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
       ? found
       : group.length > 0
         ? [...group.slice(0, 3), `${words[0]} --help`]
-        : near(words[0]!, names)
+        : namesOf(words[0]!, names)
   return new UnknownCommandError({ words: given, near: closest })
+}
+
+/** Returns the commands whose last word is this one, such as `db backup`; otherwise those with close names. */
+function namesOf(word: string, names: readonly string[]): string[] {
+  const ending = names.filter(name => name.endsWith(` ${word}`))
+  return ending.length > 0 ? ending.slice(0, 3) : near(word, names)
 }
