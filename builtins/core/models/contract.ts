@@ -521,11 +521,19 @@ export class ModelError extends defineError({
   /** The context window in tokens, where a refusal for size named it. */
   context_window: number | null = null
 
-  constructor(params: { model: string; problem: string }, options?: { retryAfter?: number; cause?: unknown }) {
-    super(params, options)
+  constructor(params: { model: string; problem: string }, options: ModelErrorOptions = {}) {
+    const { retryAfter, cause, ...facts } = options
+    super(params, { cause, ...(retryAfter === undefined ? {} : { retryAfter }) })
     this.problem = params.problem
+    Object.assign(this, facts)
   }
 }
+type ModelErrorOptions = { retryAfter?: number | undefined; cause?: unknown } & Partial<
+  Pick<
+    ModelError,
+    'kind' | 'spend' | 'transient' | 'billed' | 'interrupted' | 'text' | 'http_status' | 'parameter' | 'context_window'
+  >
+>
 export const ModelNameError = defineError({
   code: 'unknown_model',
   name: 'ModelNameError',

@@ -316,7 +316,7 @@ function fault(
   facts: Partial<Pick<ModelError, 'kind' | 'transient' | 'billed' | 'interrupted'>> = {},
   cause?: unknown,
 ): ModelError {
-  return Object.assign(new ModelError({ model: to.id, problem }, cause === undefined ? {} : { cause }), facts)
+  return new ModelError({ model: to.id, problem }, { cause, ...facts })
 }
 
 function trim(sentence: string): string {

@@ -271,11 +271,8 @@ function isSilence(error: unknown): error is UnavailableError {
 }
 
 function namesNone(model: string, cause: Error): ModelError {
-  return Object.assign(new ModelError({ model, problem: problemOf(cause) }, { cause }), {
-    kind: 'refused' as const,
-    transient: false,
-    billed: false,
-  })
+  const facts = { kind: 'refused', transient: false, billed: false } as const
+  return new ModelError({ model, problem: problemOf(cause) }, { cause, ...facts })
 }
 
 /** Returns the error of the only model called, otherwise one that describes all failures. */
@@ -287,14 +284,18 @@ function sumFailures(silent: readonly FailedTarget[]): UnavailableError {
   const errors = silent.flatMap(each => (each.failure instanceof ModelError ? [each.failure] : []))
   const problem = [problemOf(failure), ...failures].join('; ')
   const { spend = null, text = '', billed = false } = errors.at(-1) ?? {}
-  return Object.assign(new ModelError({ model, problem }, { cause: failure }), {
-    kind: errors[0]?.kind ?? 'failed',
-    transient: errors.some(error => error.transient),
-    http_status: errors[0]?.http_status ?? null,
-    spend,
-    text,
-    billed,
-  })
+  return new ModelError(
+    { model, problem },
+    {
+      cause: failure,
+      kind: errors[0]?.kind ?? 'failed',
+      transient: errors.some(error => error.transient),
+      http_status: errors[0]?.http_status ?? null,
+      spend,
+      text,
+      billed,
+    },
+  )
 }
 
 function problemOf(error: Error): string {

@@ -116,11 +116,7 @@ export class Governor {
     const left_s = Math.max(1, Math.ceil((this.#openUntil - this.#clock.monotonic()) / 1000))
     const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'a trial attempt is in progress'
     const problem = `${this.provider} is suspended after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
-    throw Object.assign(new ModelError({ model, problem }, { retryAfter: left_s }), {
-      kind: 'resting' as const,
-      transient: false,
-      billed: false,
-    })
+    throw new ModelError({ model, problem }, { retryAfter: left_s, kind: 'resting', transient: false, billed: false })
   }
 
   #isFull(): boolean {

@@ -30,12 +30,11 @@ const MESSAGE_CHARS = 2_000
 /** Converts any provider error to a `ModelError` with a one-line message and whether to try again. Keys are masked. */
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
-  const { problem, retryAfter, ...facts } = describe(error, endpoint, clock)
+  const { problem, ...facts } = describe(error, endpoint, clock)
   const { key = '' } = endpoint
   // A shorter key, such as "ollama", is no secret and may be part of other words.
   const said = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
-  const options = { cause: error, ...(retryAfter === undefined ? {} : { retryAfter }) }
-  return Object.assign(new ModelError({ model, problem: said }, options), facts)
+  return new ModelError({ model, problem: said }, { cause: error, ...facts })
 }
 
 interface Description {

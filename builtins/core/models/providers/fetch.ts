@@ -46,20 +46,12 @@ export function tooLarge(limit: number): RangeError {
 export function refuseWithoutKey({ name, key, key_env, needs_key }: Endpoint, model: string): void {
   if (!needs_key || key) return
   const problem = `${key_env} is not set; set it to your ${name} key, or choose another model`
-  throw Object.assign(new ModelError({ model, problem }), {
-    kind: 'auth' as const,
-    transient: false,
-    billed: false,
-  })
+  throw new ModelError({ model, problem }, { kind: 'auth', transient: false, billed: false })
 }
 
 /** Ensures that an answer is not a web page, as wrong base URLs return. @throws ModelError */
 export function refuseWebPage({ base_url }: Endpoint, model: string, { headers }: Response): void {
   if (!headers.get('content-type')?.includes('text/html')) return
   const problem = `${base_url} answered with a web page; check the base URL`
-  throw Object.assign(new ModelError({ model, problem }), {
-    kind: 'broken' as const,
-    billed: false,
-    interrupted: true,
-  })
+  throw new ModelError({ model, problem }, { kind: 'broken', billed: false, interrupted: true })
 }

@@ -97,8 +97,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     if (!found) return error
     const problem = `${error.problem}; ${found.problem}; ${found.remedy}`
     const { kind, transient, billed, http_status } = error
-    const described = new ModelError({ model: id(model), problem }, { cause: error })
-    return Object.assign(described, { kind, transient, billed, http_status })
+    return new ModelError({ model: id(model), problem }, { cause: error, kind, transient, billed, http_status })
   }
 
   const named = endpoint.model

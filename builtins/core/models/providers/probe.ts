@@ -208,7 +208,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       }
       asked = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
-      throw Object.assign(new ModelError({ model: name, problem }), { kind: 'unreachable' as const, billed: false })
+      throw new ModelError({ model: name, problem }, { kind: 'unreachable', billed: false })
     },
   }
 }

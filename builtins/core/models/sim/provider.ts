@@ -37,10 +37,7 @@ export function simulate(
     async *stream(request, signal): AsyncGenerator<ModelEvent> {
       if (request.model !== MODEL) {
         const problem = `there is no such simulated model; the only one is sim:${MODEL}`
-        throw Object.assign(new ModelError({ model: `sim:${request.model}`, problem }), {
-          transient: false,
-          billed: false,
-        })
+        throw new ModelError({ model: `sim:${request.model}`, problem }, { transient: false, billed: false })
       }
       const { agent_id, cycle_num, kind } = request.purpose
       const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
