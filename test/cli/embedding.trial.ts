@@ -209,6 +209,7 @@ describe('a project opened by an embedding program', () => {
       await expect(asking).rejects.toThrow(AgentNotFoundError)
     }
     await expect(svc.inspect()).rejects.toThrow(RunNotFoundError)
+    await expect(svc.inspect()).rejects.toThrow('There are no runs yet')
     await expect(svc.inspect('run-1')).rejects.toThrow(RunNotFoundError)
   })
 
@@ -395,7 +396,9 @@ describe('svc.run, svc.parse and svc.stream', () => {
   it('run without a schema returns a TaskResponse, and refuses unknown options', async () => {
     const { svc } = await openScripted([text('Bern.')])
     const { agent_id } = await svc.spawn('worker')
-    const answer = await svc.run(agent_id, 'Which city?')
+    const options = { toolkits: ['memory'], maxSteps: undefined, sessionKey: undefined, signal: undefined }
+    const answer = await svc.run(agent_id, 'Which city?', options)
+    expect(await svc.invoke('tasks.get', { task_id: answer.task_id })).toMatchObject({ toolkits: ['memory'] })
     expect(answer).toEqual(TaskResponse.parse(answer))
     const misspelt = { maxStep: 1 } as TaskOptions
     await expect(svc.run(agent_id, 'Which city?', misspelt)).rejects.toThrow('maxStep: is not a known field')

@@ -230,5 +230,8 @@ export const RunNotFoundError = defineError({
   code: 'run_not_found',
   status: 404,
   title: 'Run not found',
-  message: (p: { run_id: string }) => `There is no run "${p.run_id}"; list them with: svc runs`,
+  message: (p: { run_id: string | null }) =>
+    p.run_id === null
+      ? 'There are no runs yet; a daemon or a task makes one.'
+      : `There is no run "${p.run_id}"; list them with: svc runs`,
 })

@@ -112,6 +112,12 @@ export const Toolkits = point<Toolkit>('toolkits', {
           `the parameters of the tool "${name}" of toolkit "${toolkit.name}" are not an object, which models require: write parameters: z.object({ … })`,
         )
       }
+      const field = findNotJson(parameters)
+      if (field) {
+        throw new TypeError(
+          `the parameter "${field.path}" of the tool "${name}" of toolkit "${toolkit.name}" is a ${field.type}, which no model can send as JSON: declare a string or a number, and convert it with .transform()`,
+        )
+      }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {
         throw new ConflictError({
           message: `The toolkit "${toolkit.name}" has two tools "${name}"; give one of them another name.`,
@@ -137,6 +143,34 @@ export const Toolkits = point<Toolkit>('toolkits', {
 function isOfObjects(schema: z.ZodType): boolean {
   if (schema instanceof z.ZodObject) return true
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).type === 'object'
+}
+
+/** Types of zod whose values JSON does not have. With `z.coerce`, they are made from those that it has. */
+const NOT_JSON: readonly string[] = ['bigint', 'date', 'map', 'set', 'symbol']
+
+/** Returns the first field for which no model can send a value. */
+function findNotJson(
+  schema: z.ZodType,
+  path = '',
+  seen = new Set<z.ZodType>(),
+): Record<'path' | 'type', string> | undefined {
+  if (seen.has(schema)) return undefined
+  seen.add(schema)
+  const def: {
+    type: string
+    coerce?: boolean
+    shape?: Record<string, z.ZodType>
+    innerType?: z.ZodType
+    element?: z.ZodType
+  } = schema.def
+  if (NOT_JSON.includes(def.type) && !def.coerce) return { path, type: def.type }
+  const inner = def.innerType ?? def.element
+  if (inner) return findNotJson(inner, path, seen)
+  for (const [name, field] of Object.entries(def.shape ?? {})) {
+    const found = findNotJson(field, path === '' ? name : `${path}.${name}`, seen)
+    if (found) return found
+  }
+  return undefined
 }
 
 /** Runs an intercepted call, with these arguments or the model's, and returns the tool's result. */
