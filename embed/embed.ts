@@ -125,6 +125,7 @@ export class Svc {
    */
   static async open(root: string, given: SvcOptions = {}): Promise<Svc> {
     usePlainIssues()
+    parse(z.string(), root, 'The folder of Svc.open')
     parse(Options, given, 'Svc.open')
     const { roles = ['cli'], create = false, ...options } = given
     const { files } = systemPorts(options.ports)

@@ -114,6 +114,14 @@ describe('a project opened by an embedding program', () => {
     )
     expect(await readdir(dir.path)).toEqual([])
     await expect(Svc.open('/proc/x', { create: true, log })).rejects.toMatchObject({ code: 'cannot_write' })
+    await dir.write({ 'a-file': '' })
+    for (const taken of ['a-file', 'a-file/below']) {
+      const message = expect.stringMatching(/a-file\S* cannot be written: a file exists where a folder is needed; move/)
+      await expect(Svc.open(join(dir.path, taken), { create: true, log })).rejects.toMatchObject({ message })
+    }
+    await expect(Svc.open(undefined as never, { log })).rejects.toThrow(
+      'The folder of Svc.open is not valid: is missing.',
+    )
   })
 
   it('spawns agents, runs them once started, and ends everything with the block', async () => {

@@ -7,6 +7,8 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
 import { OPERATIONS, type Operations } from './client-operations.ts'
 
+export { SvcError } from '../../../kernel/errors.ts'
+
 export interface ClientOptions {
   /** Base URL of the server, such as `http://127.0.0.1:8000`. */
   baseUrl: string

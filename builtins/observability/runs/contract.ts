@@ -226,6 +226,7 @@ declare module '#kernel' {
   }
 }
 
+/** There is no run with this id, or there are no runs yet. */
 export const RunNotFoundError = defineError({
   code: 'run_not_found',
   status: 404,
