@@ -1,5 +1,6 @@
 /** Contract of toolkits: tools that agents may use, and the point where plugins add them. */
 import { ConflictError, defineError, type Effect, point, type Undo, z } from '#kernel'
+import { findNotJson } from '#lib/not-json'
 
 /** The agent and the limits for which a tool runs. */
 export interface ToolCall {
@@ -143,34 +144,6 @@ export const Toolkits = point<Toolkit>('toolkits', {
 function isOfObjects(schema: z.ZodType): boolean {
   if (schema instanceof z.ZodObject) return true
   return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }).type === 'object'
-}
-
-/** Types of zod whose values JSON does not have. With `z.coerce`, they are made from those that it has. */
-const NOT_JSON: readonly string[] = ['bigint', 'date', 'map', 'set', 'symbol']
-
-/** Returns the first field for which no model can send a value. */
-function findNotJson(
-  schema: z.ZodType,
-  path = '',
-  seen = new Set<z.ZodType>(),
-): Record<'path' | 'type', string> | undefined {
-  if (seen.has(schema)) return undefined
-  seen.add(schema)
-  const def: {
-    type: string
-    coerce?: boolean
-    shape?: Record<string, z.ZodType>
-    innerType?: z.ZodType
-    element?: z.ZodType
-  } = schema.def
-  if (NOT_JSON.includes(def.type) && !def.coerce) return { path, type: def.type }
-  const inner = def.innerType ?? def.element
-  if (inner) return findNotJson(inner, path, seen)
-  for (const [name, field] of Object.entries(def.shape ?? {})) {
-    const found = findNotJson(field, path === '' ? name : `${path}.${name}`, seen)
-    if (found) return found
-  }
-  return undefined
 }
 
 /** Runs an intercepted call, with these arguments or the model's, and returns the tool's result. */
