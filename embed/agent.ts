@@ -16,44 +16,44 @@ export interface ApprovalRequest {
 
 export interface AgentOptions {
   /** `provider:model`, `provider:lite|standard|pro` or a bare name. Default: the default model. */
-  model?: string
+  model?: string | undefined
   /** Role and working instructions of the agent: the system prompt. */
-  instructions?: string
+  instructions?: string | undefined
   /** Tools of the agent, created with `tool({ … })`. */
-  tools?: readonly Tool[]
+  tools?: readonly Tool[] | undefined
   /** Number of model answers after which a run ends. Default: 25. */
-  maxSteps?: number
+  maxSteps?: number | undefined
   /** Cost limit of one run, in US dollars: the run stops after the answer that reaches it. Default: no limit. */
-  maxCostUsd?: number
+  maxCostUsd?: number | undefined
   /** Maximum output tokens of one answer. Default: 4096. */
-  maxTokens?: number
+  maxTokens?: number | undefined
   /** Sampling temperature. Default: 0. */
-  temperature?: number
+  temperature?: number | undefined
   /** Whether the agent remembers the exchanges of earlier runs. Default: false. */
-  memory?: boolean
+  memory?: boolean | undefined
   /** Number of corrections of an answer that does not fit the requested schema. Default: 1. */
-  parseRepairs?: number
+  parseRepairs?: number | undefined
   /**
    * Called before each call of a tool with `requires_approval`; returns true, false or a `Review`. Without it such
    * calls are refused. An error that it throws ends the run and is rethrown; any other return value causes a TypeError.
    */
-  onApproval?: (call: ApprovalRequest) => boolean | Review | Promise<boolean | Review>
+  onApproval?: ((call: ApprovalRequest) => boolean | Review | Promise<boolean | Review>) | undefined
   /** Name of the agent in traces and for the simulated model. */
-  name?: string
+  name?: string | undefined
   /** Configuration as in `.svc/config.yaml`, for instance `{ model: { idle_timeout: 5 } }`; no file is read. */
-  config?: Record<string, unknown>
-  ports?: Partial<Omit<Ports, 'files'>>
+  config?: Record<string, unknown> | undefined
+  ports?: Partial<Omit<Ports, 'files'>> | undefined
   /** Log options. Default: warnings go to standard error. */
-  log?: LogOptions
+  log?: LogOptions | undefined
 }
 
 export interface RunOptions {
   /** Ends the run: the model call is aborted, tools get the signal, and its reason is thrown. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Overrides the agent's setting. */
-  maxSteps?: number
+  maxSteps?: number | undefined
   /** Overrides the agent's setting. */
-  maxCostUsd?: number
+  maxCostUsd?: number | undefined
 }
 
 /**

@@ -24,7 +24,7 @@ import {
 } from '#kernel'
 import { usePlainIssues } from '#lib/plain-issues'
 import { systemPorts } from '#lib/system-ports'
-import type { RunDetail } from '#observability/runs/contract'
+import { type RunDetail, RunNotFoundError } from '#observability/runs/contract'
 import { type Guard, Guards, type Phase } from '#platform/heartbeat/contract'
 import { registeredGuard } from '#platform/heartbeat/guards'
 import { type KernelOptions, openKernel } from './compose.ts'
@@ -41,9 +41,9 @@ export interface SvcOptions extends Omit<KernelOptions, 'root' | 'roles' | 'buil
    * agents as soon as it is open, and only a daemon has the plugins' daemon resources, log files of its runs and
    * mailbox files.
    */
-  roles?: readonly Role[]
+  roles?: readonly Role[] | undefined
   /** Whether to create the project if the folder has none. Default: false, so that a wrong path is an error. */
-  create?: boolean
+  create?: boolean | undefined
 }
 
 /** Checked strictly, because an untyped program would not notice a misspelled name. */
@@ -64,18 +64,20 @@ const Options = z
 /** Options of a one-shot task. */
 export interface TaskOptions {
   /** Number of model answers after which the task ends. Default: 25. */
-  maxSteps?: number
+  maxSteps?: number | undefined
+  /** Toolkits that the task may use, such as `file`; `profile` for all that the agent has. Default: `tasks.toolkits`. */
+  toolkits?: readonly string[] | undefined
   /** Session of the task. Without `sessionId` and `sessionKey`, a new session is created. */
-  sessionId?: string
-  sessionKey?: string
+  sessionId?: string | undefined
+  sessionKey?: string | undefined
   /** The user of the task. Default: `default`. */
-  user?: string
+  user?: string | undefined
   /**
    * A repeated key refers to the same task. A task with a key continues when the signal is aborted, and a
    * TaskGoesOnError is thrown.
    */
-  idempotencyKey?: string
-  signal?: AbortSignal
+  idempotencyKey?: string | undefined
+  signal?: AbortSignal | undefined
 }
 
 /**
@@ -123,6 +125,7 @@ export class Svc {
    */
   static async open(root: string, given: SvcOptions = {}): Promise<Svc> {
     usePlainIssues()
+    parse(z.string(), root, 'The folder of Svc.open')
     parse(Options, given, 'Svc.open')
     const { roles = ['cli'], create = false, ...options } = given
     const { files } = systemPorts(options.ports)
@@ -168,8 +171,9 @@ export class Svc {
    * @throws RunNotFoundError
    */
   async inspect(run?: string): Promise<RunDetail> {
-    const [newest] = run === undefined ? await this.invoke('runs.list', { limit: 1 }) : []
-    return (await this.kernel.invoke('runs.get', { id: run ?? newest?.run_id ?? 'none yet' })) as RunDetail
+    const run_id = run ?? (await this.invoke('runs.list', { limit: 1 }))[0]?.run_id
+    if (run_id === undefined) throw new RunNotFoundError({ run_id: null })
+    return (await this.kernel.invoke('runs.get', { id: run_id })) as RunDetail
   }
 
   /**
@@ -326,13 +330,14 @@ function explained<T>(opening: Promise<T>): Promise<T> {
 function taskInput(
   id: string,
   instruction: string,
-  { maxSteps, sessionId, sessionKey, user, idempotencyKey, signal, ...unknown }: TaskOptions,
+  { maxSteps, toolkits, sessionId, sessionKey, user, idempotencyKey, signal, ...unknown }: TaskOptions,
   schema: z.ZodObject | undefined,
 ): [input: unknown, call: Partial<OperationCall>] {
   const input = {
     ...unknown,
     id,
     instruction,
+    toolkits,
     session_id: sessionId,
     session_key: sessionKey,
     ...(maxSteps === undefined ? {} : { max_steps: maxSteps }),

@@ -74,7 +74,7 @@ export class Standalone {
   static async open(options: AgentOptions): Promise<Standalone> {
     check(Options, 'The agent', options)
     const ports = { ...options.ports, files: filesOf(options.config ?? {}) }
-    const log = { level: 'warn', ...options.log }
+    const log = { ...options.log, level: options.log?.level ?? 'warn' }
     const builtins = [models, runtime]
     const kernel = await openKernel({ root: NOWHERE, roles: [], builtins, ports, log, configName: CONFIG })
     const tools = (options.tools ?? []).map(withoutStore)

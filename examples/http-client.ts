@@ -4,7 +4,7 @@
 import { createClient } from 'svc/client'
 
 const [baseUrl = 'http://127.0.0.1:8000'] = process.argv.slice(2)
-const client = createClient({ baseUrl, ...(process.env.SVC_API_KEY ? { apiKey: process.env.SVC_API_KEY } : {}) })
+const client = createClient({ baseUrl, apiKey: process.env.SVC_API_KEY })
 
 const { agent_id } = await client.agents.spawn({ preset: 'writer' })
 console.log(`spawned ${agent_id}`)

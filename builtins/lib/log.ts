@@ -4,9 +4,9 @@ import { escapeForJson, maskText } from '#lib/secrets'
 
 export interface LogOptions {
   /** Least level that is written, from `trace` to `fatal`; `silent` writes nothing. Default: `info`. */
-  level?: string
+  level?: string | undefined
   /** Writes a line of JSON; by default, and when this throws, lines go to standard error. */
-  write?: (line: string) => void
+  write?: ((line: string) => void) | undefined
   /** Returns the values that must never be written; called for each line. */
   secrets?: () => readonly string[]
 }

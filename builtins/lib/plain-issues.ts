@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 
 type RawIssue = z.core.$ZodRawIssue
 
@@ -28,7 +29,12 @@ const FORMATS: Readonly<Record<string, string>> = {
   base64: 'base64',
   json_string: 'JSON',
 }
-const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'items', set: 'items', map: 'entries' }
+const UNITS: Readonly<Record<string, [one: string, many?: string]>> = {
+  string: ['character'],
+  array: ['item'],
+  set: ['item'],
+  map: ['entry', 'entries'],
+}
 
 /**
  * Makes zod use this project's error messages for all checks in this process. Does nothing when another locale is
@@ -86,7 +92,8 @@ function typeOf(value: unknown): string {
 
 function boundOf({ origin, exact }: { origin: string; exact?: boolean | undefined }, word: string, limit: unknown) {
   const unit = UNITS[origin]
-  return `must ${unit ? 'have' : 'be'} ${exact ? 'exactly' : word} ${limit}${unit ? ` ${unit}` : ''}`
+  const bound = exact ? 'exactly' : word
+  return unit ? `must have ${bound} ${pluralize(Number(limit), ...unit)}` : `must be ${bound} ${limit}`
 }
 
 function formatOf(issue: Extract<RawIssue, { code: 'invalid_format' }>): string {

@@ -17,8 +17,11 @@ function jsonOf(result: unknown): string {
   const lost = new Set<string>()
   let text: string | undefined
   try {
-    text = JSON.stringify(result, (_, value: unknown) => {
+    text = JSON.stringify(result, function (this: Record<string, unknown>, key, value: unknown) {
+      // A Buffer is a list of numbers by now.
+      const given = this[key]
       if (isHidden(value)) lost.add(kindOf(value))
+      else if (ArrayBuffer.isView(given)) lost.add(kindOf(given))
       return typeof value === 'bigint' ? String(value) : value
     })
   } catch (error) {

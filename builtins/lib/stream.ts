@@ -1,4 +1,4 @@
-import { defineError, type Operation, type OperationContext, operation, z } from '#kernel'
+import { defineError, describeIssues, issuesOf, type Operation, type OperationContext, operation, z } from '#kernel'
 
 /** One message of a stream. With an `id`, a disconnected client can resume after it. */
 export interface StreamEvent {
@@ -76,7 +76,11 @@ class Shaped implements AsyncIterableIterator<StreamEvent> {
       }
       const schema = this.#events[value.event]
       if (!schema) throw new Error(`the stream has no event "${value.event}"; declare it in \`events\``)
-      const shaped = { ...value, data: schema.parse(value.data) }
+      const { error, data } = schema.safeParse(value.data)
+      if (error) {
+        throw new TypeError(`the stream's event "${value.event}" has invalid data: ${describeIssues(issuesOf(error))}`)
+      }
+      const shaped = { ...value, data }
       if (value.event === 'done' || value.event === 'error') this.#close()
       return { done: false, value: shaped }
     } catch (error) {

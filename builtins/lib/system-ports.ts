@@ -23,13 +23,25 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     inodeOf,
     stampOf,
     touch,
-    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked), { direct: !process.env.NODE_USE_ENV_PROXY }),
+    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked).catch(throwWithReason), {
+      direct: !process.env.NODE_USE_ENV_PROXY,
+    }),
     spawn: (command, args, options) => process.getBuiltinModule('node:child_process').spawn(command, args, options),
     lookup: async host => (await import('node:dns/promises')).lookup(host, { all: true }),
     presence: systemPresence,
     env: process.env,
     ...overrides,
   }
+}
+
+/** Adds the reason, such as a refused connection, to Node's 'fetch failed'. */
+function throwWithReason(error: unknown): never {
+  if (error instanceof TypeError && error.cause instanceof Error) {
+    const { message, code } = error.cause as Error & { code?: string }
+    // With several addresses, the cause has a code alone.
+    error.message += `: ${message || code}`
+  }
+  throw error
 }
 
 function filesNow(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {

@@ -114,6 +114,14 @@ describe('a project opened by an embedding program', () => {
     )
     expect(await readdir(dir.path)).toEqual([])
     await expect(Svc.open('/proc/x', { create: true, log })).rejects.toMatchObject({ code: 'cannot_write' })
+    await dir.write({ 'a-file': '' })
+    for (const taken of ['a-file', 'a-file/below']) {
+      const message = expect.stringMatching(/a-file\S* cannot be written: a file exists where a folder is needed; move/)
+      await expect(Svc.open(join(dir.path, taken), { create: true, log })).rejects.toMatchObject({ message })
+    }
+    await expect(Svc.open(undefined as never, { log })).rejects.toThrow(
+      'The folder of Svc.open is not valid: is missing.',
+    )
   })
 
   it('spawns agents, runs them once started, and ends everything with the block', async () => {
@@ -209,6 +217,7 @@ describe('a project opened by an embedding program', () => {
       await expect(asking).rejects.toThrow(AgentNotFoundError)
     }
     await expect(svc.inspect()).rejects.toThrow(RunNotFoundError)
+    await expect(svc.inspect()).rejects.toThrow('There are no runs yet')
     await expect(svc.inspect('run-1')).rejects.toThrow(RunNotFoundError)
   })
 
@@ -395,7 +404,9 @@ describe('svc.run, svc.parse and svc.stream', () => {
   it('run without a schema returns a TaskResponse, and refuses unknown options', async () => {
     const { svc } = await openScripted([text('Bern.')])
     const { agent_id } = await svc.spawn('worker')
-    const answer = await svc.run(agent_id, 'Which city?')
+    const options = { toolkits: ['memory'], maxSteps: undefined, sessionKey: undefined, signal: undefined }
+    const answer = await svc.run(agent_id, 'Which city?', options)
+    expect(await svc.invoke('tasks.get', { task_id: answer.task_id })).toMatchObject({ toolkits: ['memory'] })
     expect(answer).toEqual(TaskResponse.parse(answer))
     const misspelt = { maxStep: 1 } as TaskOptions
     await expect(svc.run(agent_id, 'Which city?', misspelt)).rejects.toThrow('maxStep: is not a known field')

@@ -67,6 +67,7 @@ describe('command lookup', () => {
 
   it.each([
     [['spawn'], /<preset> is missing/],
+    [['plugins', 'list'], /no command "plugins list"; did you mean "svc plugins"/],
     [['spawn', 'coder', '--modl', 'x'], /no option --modl; did you mean --model\?/],
     [['spawn', 'coder', '--model'], /--model needs a value/],
     [['spawn', 'coder', 'writer'], /unexpected argument "writer"/],

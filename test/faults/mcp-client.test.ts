@@ -113,7 +113,7 @@ it('an MCP server at an address without a listener, or one that requires a key, 
   })
   await until(async () => (await home.servers()).every(({ error }) => error))
   const [deaf, keyed, unset] = await home.servers()
-  expect(deaf!.error).toBe('ECONNREFUSED: fetch failed')
+  expect(deaf!.error).toMatch(/^fetch failed: connect ECONNREFUSED 127\.0\.0\.1:\d+$/)
   expect(keyed!.error).toMatch(/^401: .*who are you/)
   expect(unset!.error).toBe('the environment variable NO_SUCH for the header Authorization is not set')
   refusing.close()

@@ -25,7 +25,7 @@ describe('messages for invalid values', () => {
     ['must be more than 0', z.number().gt(0), 0],
     ['must be at most 3', z.number().max(3), 4],
     ['must have at least 3 characters', z.string().min(3), 'ab'],
-    ['must have at most 1 items', z.array(z.string()).max(1), ['a', 'b']],
+    ['must have at most 1 item', z.array(z.string()).max(1), ['a', 'b']],
     ['must be a URL', z.url(), 'nowhere'],
     ['must match the pattern /^a/', z.string().regex(/^a/), 'b'],
     ['must be a string or a number, not true', z.union([z.string(), z.number()]), true],

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { TimeLimitError, withTimeLimit } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
+import { freePort } from '../spec/tools/mcp-client/mcp-client-host.ts'
 import { heldClock, testHost } from '../support/index.ts'
 
 it('keyed random numbers depend on their key only, not on the order in which they are read', () => {
@@ -45,6 +46,13 @@ it('keyed ids repeat with the seed and are unique within it', () => {
   expect(makeIds()).toEqual(makeIds())
   expect(new Set(makeIds()).size).toBe(100)
   expect(makeIds()[0]).toMatch(/^goal-[0-9a-f]{8}$/)
+})
+
+it('a failed fetch says why, also for a name with several addresses', async () => {
+  const { fetch } = systemPorts()
+  const port = await freePort()
+  await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow(/^fetch failed: connect ECONNREFUSED/)
+  await expect(fetch(`http://localhost:${port}/`)).rejects.toThrow(/^fetch failed: .*ECONNREFUSED/)
 })
 
 it("the system's ids have the requested number of hex digits, also an odd one", () => {

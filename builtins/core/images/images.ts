@@ -66,6 +66,8 @@ async function checkImage(data: Uint8Array | string): Promise<ScaledImage> {
 }
 
 function bytesOf(data: Uint8Array | string): Buffer {
+  if (typeof data !== 'string' && !ArrayBuffer.isView(data))
+    throw new Error('its data is neither a Uint8Array nor base64')
   if (typeof data !== 'string') return Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   // The length is checked first, to avoid decoding data that is far too long.
   const length = Math.floor((data.length * 3) / 4)

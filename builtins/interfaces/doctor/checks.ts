@@ -82,13 +82,16 @@ async function agents(svc: PluginHandle) {
 async function plugins(svc: PluginHandle) {
   const all = svc.use(HostToken).list()
   const foreign = all.filter(({ origin, state }) => origin !== 'builtin' && origin !== 'code' && state !== 'unloaded')
-  const [first] = all.filter(each => {
+  const [first, ...others] = all.filter(each => {
     const { state, error } = each
     if (state === 'live') return error !== null
     return foreign.includes(each) && (state === 'failed' || state === 'suspended' || error !== null)
   })
-  if (first)
-    return warn(`${first.name} is ${first.state}: ${first.error ?? first.last_failure}`, 'for details: svc plugins')
+  if (first) {
+    const many = others.length === 0 ? '' : `${pluralize(others.length + 1, 'plugin')} fail; `
+    const failed = `${first.name} is ${first.state}: ${first.error ?? first.last_failure}`
+    return warn(`${many}${failed}`, 'for details: svc plugins')
+  }
   const [left] = svc.use(HostToken).leftTimers()
   if (left) {
     const started = `${pluralize(left.timers, 'timer')} of the npm package ${left.package} (${left.place})`

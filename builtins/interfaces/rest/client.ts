@@ -7,25 +7,27 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
 import { OPERATIONS, type Operations } from './client-operations.ts'
 
+export { SvcError } from '../../../kernel/errors.ts'
+
 export interface ClientOptions {
   /** Base URL of the server, such as `http://127.0.0.1:8000`. */
   baseUrl: string
   /** Key for the header `X-Svc-Key`, where the server requires one. */
-  apiKey?: string
+  apiKey?: string | undefined
   /** User for whom requests are made: the header `X-Svc-User`. */
-  user?: string
+  user?: string | undefined
   /** Implementation of `fetch`; by default that of the platform. */
-  fetch?: typeof fetch
+  fetch?: typeof fetch | undefined
 }
 
 export interface CallOptions {
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Identifies a repeated request: with the same key a task that was cut off is found, not started again. */
-  idempotencyKey?: string
+  idempotencyKey?: string | undefined
   /** ID of the event after which a stream resumes. */
-  lastEventId?: string
+  lastEventId?: string | undefined
   /** Called with each response before its body is read; a list has `X-Total-Count` and `Link`. */
-  onResponse?: (response: Response) => void
+  onResponse?: ((response: Response) => void) | undefined
 }
 
 type Name = keyof Operations

@@ -124,6 +124,8 @@ export interface ProtocolExchange {
    * is set when the body is not JSON.
    */
   readonly body: unknown
+  /** Body as it was sent, such as for the check of a signature; undefined without one. */
+  readonly bytes: Buffer | undefined
   /** Caller of the request. */
   call: OperationCall
   /**

@@ -226,9 +226,13 @@ declare module '#kernel' {
   }
 }
 
+/** There is no run with this id, or there are no runs yet. */
 export const RunNotFoundError = defineError({
   code: 'run_not_found',
   status: 404,
   title: 'Run not found',
-  message: (p: { run_id: string }) => `There is no run "${p.run_id}"; list them with: svc runs`,
+  message: (p: { run_id: string | null }) =>
+    p.run_id === null
+      ? 'There are no runs yet; a daemon or a task makes one.'
+      : `There is no run "${p.run_id}"; list them with: svc runs`,
 })

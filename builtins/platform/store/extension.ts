@@ -44,7 +44,7 @@ async function migrate(svc: PluginHandle, steps: readonly string[]): Promise<voi
     const done = Number((await getValue(store, { namespace: SCHEMAS, key: name })) ?? 0)
     if (done === steps.length) return
     if (done > steps.length) {
-      const problem = `the database has ${done} of them, and this version of the plugin only ${steps.length}; install the newer version`
+      const problem = `the database has ${done} of them, and this version of the plugin only ${steps.length}; install the newer version, or add the missing steps again`
       throw new PluginMigrationError({ plugin: name, step: done, problem })
     }
     const step = done + 1

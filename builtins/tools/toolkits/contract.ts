@@ -1,5 +1,6 @@
 /** Contract of toolkits: tools that agents may use, and the point where plugins add them. */
 import { ConflictError, defineError, type Effect, point, type Undo, z } from '#kernel'
+import { findNotJson } from '#lib/not-json'
 
 /** The agent and the limits for which a tool runs. */
 export interface ToolCall {
@@ -110,6 +111,12 @@ export const Toolkits = point<Toolkit>('toolkits', {
       if (!isOfObjects(parameters)) {
         throw new TypeError(
           `the parameters of the tool "${name}" of toolkit "${toolkit.name}" are not an object, which models require: write parameters: z.object({ … })`,
+        )
+      }
+      const field = findNotJson(parameters)
+      if (field) {
+        throw new TypeError(
+          `the parameter "${field.path}" of the tool "${name}" of toolkit "${toolkit.name}" is a ${field.type}, which no model can send as JSON: declare a string or a number, and convert it with .transform()`,
         )
       }
       if (toolkit.tools.filter(tool => tool.name === name).length > 1) {

@@ -28,6 +28,14 @@ describe('another protocol on the same listener', () => {
     })
   })
 
+  it('receives the bytes of the body as they were sent, to check a signature', async () => {
+    const plugin = speaks(async ({ response, bytes }) => void response.end(bytes ?? 'nothing'))
+    const { ask, url } = await startRestServer({ plugins: [plugin] })
+    const [headers, body] = [{ 'content-type': 'application/json' }, '{ "a":1,\n"b" : 2 }']
+    expect(await (await fetch(`${url}/echo/ada`, { method: 'POST', headers, body })).text()).toBe(body)
+    expect((await ask('/echo/ada')).text).toBe('nothing')
+  })
+
   it('requires the key unless it is open, and always follows the Host and Origin rules', async () => {
     const keyed = await startRestServer({ plugins: [echo], env: { SVC_API_KEY: 'a key of this server' } })
     expect((await keyed.ask('/echo/ada')).status).toBe(401)

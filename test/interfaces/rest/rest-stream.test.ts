@@ -63,6 +63,7 @@ class Source {
       if (plan === 'break') throw new Error('a secret of the project')
       if (plan === 'cut') yield { event: 'token', data: { text: 'so far' } }
       if (plan === 'cut') return
+      if (plan === 'wrong') yield { event: 'token', data: { text: 5 } }
       if (plan === 'stray') yield { event: 'stray', data: {} }
       if (plan === 'flood')
         for (;;) {
@@ -172,6 +173,14 @@ describe('a stream', () => {
   it('answers 500 instead of sending an event that it did not declare', async () => {
     const { ask } = await ticking('stray')
     expect((await ask('/tick', { method: 'POST', body: {} })).status).toBe(500)
+  })
+
+  it('names the event in the log when its data does not match its schema', async () => {
+    const { ask, log } = await ticking('wrong')
+    expect((await ask('/tick', { method: 'POST', body: {} })).status).toBe(500)
+    expect(log.join('')).toContain(
+      'the stream\'s event \\"token\\" has invalid data: text: must be a string, not a number',
+    )
   })
 
   it('takes its last seen event, its idempotency key and its tenant from the headers', async () => {

@@ -217,6 +217,13 @@ describe('the error of a plugin that cannot be loaded', () => {
       /the parameters of the tool "y" of toolkit "x" are not an object, which models require: write parameters: z\.object/,
     ],
     [
+      'a parameter that JSON does not have',
+      plugin(
+        "svc.toolkit({ name: 'x', tools: [tool({ name: 'y', description: 'Y.', parameters: z.object({ of: z.object({ day: z.date().optional() }) }), execute() {} })] })",
+      ).replace('z }', 'tool, z }'),
+      /the parameter "of\.day" of the tool "y" of toolkit "x" is a date, which no model can send as JSON/,
+    ],
+    [
       'a contribution that is undefined',
       plugin('svc.add(PromptSections, undefined)').replace('z }', 'PromptSections, z }'),
       /the contribution of "draft" to prompt_sections is undefined/,

@@ -127,3 +127,14 @@ it('agents whose cycles fail are shown so by svc status', async () => {
   expect(entries).toMatchObject([{ agent_id: id, failures: 1 }])
   expect(statusPage(entries)).toContain(`! its last cycle failed; see why with: svc why ${id}`)
 })
+
+it('plugins that fail are counted, and the first is named with its error', async () => {
+  const broken = "export default { name: 'Broken', setup() {} }"
+  const files = { 'plugins/a.ts': broken, 'plugins/b.ts': broken }
+  await using home = await testHost({ builtins: [doctor], files })
+  const { level, message } = (await runCheck(home, 'plugins'))!
+  expect({ level, message }).toEqual({
+    level: 'warn',
+    message: expect.stringMatching(/^2 plugins fail; a is failed: Plugin "a" \(.*a\.ts\): its name must be/),
+  })
+})

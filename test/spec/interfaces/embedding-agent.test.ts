@@ -60,6 +60,13 @@ async function collect<P>(stream: AsyncIterable<AgentEvent<P>>): Promise<AgentEv
 }
 
 describe('a standalone agent', () => {
+  it('uses the default of each option that is undefined', async () => {
+    const unset = { instructions: undefined, tools: undefined, maxSteps: undefined, onApproval: undefined }
+    const { agent } = await scriptedAgent([text('Four.')], { ...unset, log: { level: undefined } })
+    const result = await agent.run('What is two and two?', { signal: undefined, maxCostUsd: undefined })
+    expect(result).toMatchObject({ status: 'completed', output: 'Four.' })
+  })
+
   it('answers, and reports its usage', async () => {
     const { agent, server, lastMessages } = await scriptedAgent([text('Four.')], {
       instructions: 'You are terse.',

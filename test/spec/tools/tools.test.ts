@@ -546,7 +546,7 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
         returns('stream', async function* () {
           yield 'a word'
         }),
-        returns('map', () => ({ found: new Map([['a', 1]]) })),
+        returns('map', () => ({ found: new Map([['a', 1]]), file: Buffer.from('x') })),
         returns('loop', () => {
           const node: Record<string, unknown> = {}
           return Object.assign(node, { next: node })
@@ -563,7 +563,7 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
   const unwritableResult = (why: string) => `Error: the tool returned a result that cannot be converted to text: ${why}`
   expect(results).toEqual([
     unwritableResult('it contains AsyncGenerator'),
-    unwritableResult('it contains Map'),
+    unwritableResult('it contains Map, Uint8Array'),
     unwritableResult('Converting circular structure to JSON'),
     '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
   ])

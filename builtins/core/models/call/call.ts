@@ -1,4 +1,4 @@
-import { errorMessage, type Log, type Ports } from '#kernel'
+import { errorMessage, type Log, type Ports, SvcError } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { MissingDependencyError } from '#lib/errors'
 import { orAbort } from '#lib/or-abort'
@@ -150,6 +150,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         shown.end(received.text)
         return Object.freeze({ ...answerOf(received, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
+        if (!(error instanceof SvcError || total.signal.aborted)) logFault(error, to, request, settings)
         const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
         pass.leave(failure ?? 'unknown', wait_s * 1000)
@@ -302,6 +303,12 @@ function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
   }
   if (error instanceof ModelError) return error
   return fault(to, trim(errorMessage(error)), {}, error)
+}
+
+/** Logs where a provider threw: what is no ModelError is an error in its code, and the message names no place. */
+function logFault(error: unknown, { id }: Target, { purpose }: ModelRequest, { log }: CallSettings): void {
+  const { stack } = Object(error) as { stack?: string }
+  log.error({ agent_id: purpose.agent_id, stack }, `the provider of ${id} failed: ${errorMessage(error)}`)
 }
 
 function tookTooLong(to: Target, { share, total_timeout }: CallSettings): ModelError {

@@ -74,7 +74,9 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
       : group.length > 0
         ? [...group.slice(0, 3), `${words[0]} --help`]
         : namesOf(words[0]!, names)
-  return new UnknownCommandError({ words: given, near: closest })
+  // `svc plugins` lists plugins, and so on: what `svc plugins list` was to do.
+  const itself = words.length > 1 && names.includes(words[0]!) ? [words[0]!] : []
+  return new UnknownCommandError({ words: given, near: [...new Set([...itself, ...closest])] })
 }
 
 /** Returns the commands whose last word is this one, such as `db backup`; otherwise those with close names. */

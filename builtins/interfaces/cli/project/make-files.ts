@@ -41,13 +41,16 @@ export function cannotWrite(path: string, cause: unknown): Error {
   return new CannotWriteError({ path, ...explain(cause) }, { cause })
 }
 
+/** Error codes of a folder that the path or its permissions do not allow. */
+const MKDIR_ERRORS = ['EACCES', 'EPERM', 'ENOENT', 'EEXIST', 'ENOTDIR']
+
 /**
  * Replaces the error of a folder that cannot be made, or of a read-only file system, by one that says what to do;
  * returns others unchanged.
  */
 export function explainUnwritable(error: unknown): unknown {
   const { code, path, syscall } = error as NodeJS.ErrnoException
-  const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && ['EACCES', 'EPERM', 'ENOENT'].includes(code ?? ''))
+  const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && MKDIR_ERRORS.includes(code ?? ''))
   return isUnwritable && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
 }
 

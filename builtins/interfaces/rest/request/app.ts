@@ -190,6 +190,7 @@ async function answerProtocol(
         read ??= parseBody(request.body as Buffer)
         return read
       },
+      bytes: request.body as Buffer | undefined,
       call: new RestCall(request, reply, listener),
       stream: stop => streams.count(stop, listener, response),
     })

@@ -122,6 +122,8 @@ function faultOf(error: unknown, transport: Transport): string {
 /** Returns an error with its cause, such as an HTTP status or a refused connection, cleaned and on one line. */
 export function explainError(error: unknown): string {
   const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
-  const below = statusOf(error) ?? cause?.code ?? cause?.message
-  return cut(cleanLine(below ? `${below}: ${errorMessage(error)}` : errorMessage(error)), 500)
+  const message = errorMessage(error)
+  const reason = cause?.code ?? cause?.message
+  const below = statusOf(error) ?? (reason && message.includes(reason) ? undefined : reason)
+  return cut(cleanLine(below ? `${below}: ${message}` : message), 500)
 }

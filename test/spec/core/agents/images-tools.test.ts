@@ -25,8 +25,9 @@ export default definePlugin({
   setup(svc) {
     const shot = { data: Buffer.from('${PNG}', 'base64'), name: 'garden.png' }
     const bad = { data: '<svg/>', name: 'plan.svg' }
+    const none = { data: undefined, name: 'none.png' }
     svc.toolkit({ name: 'camera', tools: [
-      tool({ name: 'shoot', description: 'Takes a picture.', parameters: z.object({}), execute: () => withImages('The garden now.', shot, bad) }),
+      tool({ name: 'shoot', description: 'Takes a picture.', parameters: z.object({}), execute: () => withImages('The garden now.', shot, bad, none) }),
     ] })
   },
 })
@@ -60,7 +61,7 @@ it("an image from a plugin's tool reaches the model, is stored once, and is a ha
   const { messages } = lastStep(home).body
   expect(home.server.refusals).toEqual([])
   expect(messages.find(({ role }) => role === 'tool')!.content).toMatch(
-    /The garden now\.\n\[The image "plan\.svg" is not accepted: its data is not base64\.\]/,
+    /The garden now\.\n\[The image "plan\.svg" is not accepted: its data is not base64\.\]\n\[The image "none\.png" is not accepted: its data is neither a Uint8Array nor base64\.\]/,
   )
   expect(messages.at(-1)).toMatchObject({ role: 'user', images: [URL_OF_PNG] })
   expect(messages.at(-1)!.content).toContain('- "garden.png" of shoot')

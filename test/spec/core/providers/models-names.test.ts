@@ -134,6 +134,26 @@ test("a plugin's provider can be named, listed and called like any other", async
   })
 })
 
+test("an error in a plugin's provider is logged with the place where it was thrown", async () => {
+  const parrot = definePlugin({
+    name: 'parrot',
+    setup(svc) {
+      svc.add(ModelProviders, {
+        name: 'parrot',
+        availability: async () => ({ available: true, reason: null }),
+        // biome-ignore lint/correctness/useYield: it fails before its first event
+        async *stream() {
+          throw new TypeError('x is not a function')
+        },
+      })
+    },
+  })
+  const { call, host: home } = await testHostForModels(undefined, { builtins: [models, parrot] })
+  await expect(call({ model: 'parrot:grey' })).rejects.toThrow('gave no answer: x is not a function.')
+  const [failure] = home.logged('the provider of parrot:grey failed: x is not a function')
+  expect(failure).toMatchObject({ stack: expect.stringMatching(/models-names\.test\.ts:\d+/) })
+})
+
 test('models.list shows providers, why they are unavailable, the default with its notice, and prices', async () => {
   await using home = await testHost({ builtins: [models], roles: ['cli'], clock: 'system' })
   const list = (await home.kernel.invoke('models.list')) as {

@@ -1,0 +1,29 @@
+import type { z } from '#kernel'
+
+/** Types of zod whose values JSON does not have. With `z.coerce`, they are made from those that it has. */
+const NOT_JSON: readonly string[] = ['bigint', 'date', 'map', 'set', 'symbol']
+
+/** Returns the first field for which no model can send a value. */
+export function findNotJson(
+  schema: z.ZodType,
+  path = '',
+  seen = new Set<z.ZodType>(),
+): Record<'path' | 'type', string> | undefined {
+  if (seen.has(schema)) return undefined
+  seen.add(schema)
+  const def: {
+    type: string
+    coerce?: boolean
+    shape?: Record<string, z.ZodType>
+    innerType?: z.ZodType
+    element?: z.ZodType
+  } = schema.def
+  if (NOT_JSON.includes(def.type) && !def.coerce) return { path, type: def.type }
+  const inner = def.innerType ?? def.element
+  if (inner) return findNotJson(inner, path, seen)
+  for (const [name, field] of Object.entries(def.shape ?? {})) {
+    const found = findNotJson(field, path === '' ? name : `${path}.${name}`, seen)
+    if (found) return found
+  }
+  return undefined
+}
