@@ -103,7 +103,9 @@ describe('the ranking', () => {
     await of(home).store('Tests are written with pytest — never with unittest')
     await of(home).store('unrelated words')
     for (const query of ['write a test', 'testing', 'writing tests'])
-      expect(thoughts(await of(home).search(query)), query).toEqual(['Tests are written with pytest — never with unittest'])
+      expect(thoughts(await of(home).search(query)), query).toEqual([
+        'Tests are written with pytest — never with unittest',
+      ])
   })
 
   it('finds a part of a text that is written without spaces, whatever surrounds it', async () => {
