@@ -88,18 +88,18 @@ export class Standalone {
   }
 
   /** @throws the abort reason of the signal; errors that become no result, see `Agent.run` */
-  async run(asked: StandaloneTask, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
-    check(Run, 'The run', asked)
-    const { schema, signal } = asked
+  async run(task: StandaloneTask, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
+    check(Run, 'The run', task)
+    const { schema, signal } = task
     const { parseRepairs = 1, maxTokens = 4096 } = this.#options
     const form = schema && new AnswerForm(this.#kernel.use(Schemas), jsonSchemaOf(schema), parseRepairs, schema)
-    const account = new Account(asked.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
+    const account = new Account(task.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
     const end = (status: AgentResult['status'], error: Error | null): AgentResult<unknown> => {
       return { status, error, parsed: status === 'completed' && form ? form.output : null, ...account.facts }
     }
     try {
       if (account.isLimited) await this.#checkPrice()
-      const events = this.#kernel.use(Runtime).run(this.#request(asked, account, form, tell))
+      const events = this.#kernel.use(Runtime).run(this.#request(task, account, form, tell))
       let next = await events.next()
       for (; !next.done; next = await events.next()) {
         account.take(next.value)
@@ -130,7 +130,7 @@ export class Standalone {
     throw new UnknownPriceError({ model, why, remedy: 'leave the limit out, or use a model with a known price' })
   }
 
-  #request(asked: StandaloneTask, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
+  #request(task: StandaloneTask, account: Account, form: AnswerForm | undefined, tell: (event: AgentEvent) => void) {
     const {
       model = null,
       instructions,
@@ -139,10 +139,10 @@ export class Standalone {
       maxSteps = 25,
       name = 'agent',
     } = this.#options
-    const signal = asked.signal ?? new AbortController().signal
+    const signal = task.signal ?? new AbortController().signal
     const tools = this.#kernel.use(Runtime).toolsFor(Profile.parse({ name, role: name }), [OWN])
     const cycle_num = ++this.#runs
-    const first: Message[] = [{ role: 'user', content: asked.instruction }]
+    const first: Message[] = [{ role: 'user', content: task.instruction }]
     const parts = [instructions, DONE, form && structuredRule(tools.specs.length > 0)]
     return {
       agent_id: name,
@@ -156,9 +156,9 @@ export class Standalone {
       max_tokens: maxTokens,
       // A given temperature overrides that of the model.
       parameters: this.#options.temperature === undefined ? {} : { temperature },
-      max_steps: asked.maxSteps ?? maxSteps,
+      max_steps: task.maxSteps ?? maxSteps,
       system: parts.filter(Boolean).join('\n\n'),
-      transcript: asked.exchanges.toReversed().flatMap(exchangeMessages),
+      transcript: task.exchanges.toReversed().flatMap(exchangeMessages),
       tool_timeout: TOOL_TIMEOUT_S,
       workspace: process.cwd(),
       ends: 'text' as const,

@@ -200,8 +200,8 @@ export function checkFields(place: string, has: Fields = {}, value: unknown, own
   const given = Object(value) as Record<string, unknown>
   const lacking = Object.entries(has).filter(([field, kind]) => !isOfKind(given[field], kind))
   if (lacking.length === 0) return
-  const asked = lacking.map(([field, kind]) => KINDS[kind](field)).join('; ')
-  throw new TypeError(`the contribution of "${owner}" to ${place} needs ${asked}`)
+  const requirements = lacking.map(([field, kind]) => KINDS[kind](field)).join('; ')
+  throw new TypeError(`the contribution of "${owner}" to ${place} needs ${requirements}`)
 }
 
 function isOfKind(value: unknown, kind: keyof typeof KINDS): boolean {

@@ -35,8 +35,8 @@ export interface PluginSource {
   readonly unloaded: readonly PluginState[]
   /** Returns the plugins that may be loaded now. Waits until files that `concerns` selects are completely written. */
   find(concerns?: (plugin: FoundPlugin) => boolean): Promise<FoundPlugin[]>
-  /** Loads a found plugin. @param asked whether an operator named it @throws if it cannot be loaded */
-  load(plugin: FoundPlugin, asked: boolean): Promise<LoadedPlugin>
+  /** Loads a found plugin. @param isRequested whether an operator named it @throws if it cannot be loaded */
+  load(plugin: FoundPlugin, isRequested: boolean): Promise<LoadedPlugin>
   /** Returns the condition for loading a plugin again that failed for this cause; undefined if only a new revision can help. */
   retryAfter(cause: unknown, plugin: FoundPlugin): Retry | undefined
   /** Calls `apply` whenever changed plugins are to be loaded. */

@@ -16,9 +16,9 @@ export interface RecordingContext {
   draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T
   /**
    * Takes an input from outside, such as a model's answer.
-   * @param asked returns the question, which is compared at a replay
+   * @param question returns the question, which is compared at a replay
    */
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T>
+  take<T>(what: string, work: () => T | Promise<T>, question?: () => RecordedQuestion): T | Promise<T>
   /** Writes shared state. `work` runs at once when it is next in the order of writes. */
   turn<T>(what: string, work: () => T): T | Promise<T>
   /** Reads shared state. `work` runs at once when the others have made the same writes as in the recording. */
@@ -107,17 +107,17 @@ export function inContext<T>(who: RecordingContext | undefined, work: () => T): 
 
 /**
  * Returns the result of `work`, or its recorded result in a replay; it must be JSON.
- * @param asked returns the question, which is compared at a replay
+ * @param question returns the question, which is compared at a replay
  */
-export function recordInput<T>(what: string, work: () => Promise<T>, asked?: () => RecordedQuestion): Promise<T>
+export function recordInput<T>(what: string, work: () => Promise<T>, question?: () => RecordedQuestion): Promise<T>
 export function recordInput<T>(what: string, work: () => T | Promise<T>): T | Promise<T>
 export function recordInput<T>(
   what: string,
   work: () => T | Promise<T>,
-  asked?: () => RecordedQuestion,
+  question?: () => RecordedQuestion,
 ): T | Promise<T> {
   const who = recordingContext()
-  return who ? who.take(what, work, asked) : work()
+  return who ? who.take(what, work, question) : work()
 }
 
 /** Runs `work` without recording. */

@@ -23,7 +23,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
     inodeOf,
     stampOf,
     touch,
-    fetch: Object.assign((...asked: Parameters<Fetch>) => fetch(...asked).catch(throwWithReason), {
+    fetch: Object.assign((...args: Parameters<Fetch>) => fetch(...args).catch(throwWithReason), {
       direct: !process.env.NODE_USE_ENV_PROXY,
     }),
     spawn: (command, args, options) => process.getBuiltinModule('node:child_process').spawn(command, args, options),

@@ -31,7 +31,7 @@ type Change = Pick<FeedEvent, 'type'> & Partial<Pick<FeedEvent, 'agent_id' | 'da
 
 /** Part of the page that uses an answer. */
 interface Subscriber<T> {
-  asked: QueryOptions<T>
+  options: QueryOptions<T>
   onChange(): void
 }
 
@@ -45,7 +45,7 @@ class SharedQuery<T> {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Time at which the timer fires. */
   #due = Number.POSITIVE_INFINITY
-  #asked = Number.NEGATIVE_INFINITY
+  #askedAt = Number.NEGATIVE_INFINITY
   #rest = REST_MS
   #undo: (() => void)[] = []
 
@@ -92,13 +92,13 @@ class SharedQuery<T> {
   }
 
   #concerns(event: Change): boolean {
-    return [...this.#subscribers].some(({ asked: { on = () => true } }) => on(event))
+    return [...this.#subscribers].some(({ options: { on = () => true } }) => on(event))
   }
 
   async #load(): Promise<void> {
-    const { ask } = [...this.#subscribers].at(-1)!.asked
+    const { ask } = [...this.#subscribers].at(-1)!.options
     const who = access()
-    this.#asked = performance.now()
+    this.#askedAt = performance.now()
     const had = [this.data, this.fault]
     try {
       const answer = keepUnchanged(this.data, await ask())
@@ -111,7 +111,7 @@ class SharedQuery<T> {
       this.fault = faultOf(error)
       if (this.fault.status === 401) setRefused(true)
     }
-    this.#rest = Math.max(REST_MS, REST_SHARE * (performance.now() - this.#asked))
+    this.#rest = Math.max(REST_MS, REST_SHARE * (performance.now() - this.#askedAt))
     if (had[0] !== this.data || had[1] !== this.fault) for (const { onChange } of this.#subscribers) onChange()
   }
 
@@ -139,8 +139,8 @@ class SharedQuery<T> {
     if (document.hidden) return
     if (this.#running) this.#again = true
     // The first of many events has set the timer already.
-    else if (this.#due > this.#asked + this.#rest)
-      this.#later(Math.max(0, this.#asked + this.#rest - performance.now()))
+    else if (this.#due > this.#askedAt + this.#rest)
+      this.#later(Math.max(0, this.#askedAt + this.#rest - performance.now()))
   }
 }
 
@@ -173,11 +173,11 @@ function sharedOf<T>(key: string): SharedQuery<T> {
  * reconnects.
  * @param key names the answer; with null nothing is requested
  */
-export function useQuery<T>(key: string | null, asked: QueryOptions<T>): Query<T> {
+export function useQuery<T>(key: string | null, options: QueryOptions<T>): Query<T> {
   const [, render] = useState(0)
   const shared = key === null ? undefined : sharedOf<T>(key)
-  const subscriber = useRef<Subscriber<T>>({ asked, onChange: () => render(n => n + 1) })
-  subscriber.current.asked = asked
+  const subscriber = useRef<Subscriber<T>>({ options, onChange: () => render(n => n + 1) })
+  subscriber.current.options = options
   useEffect(() => shared?.subscribe(subscriber.current), [key])
   return {
     data: shared?.data,

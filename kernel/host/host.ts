@@ -187,7 +187,7 @@ export class Host {
   }
 
   /** Loads a plugin. @returns undefined if its name is disabled */
-  async #load(found: Found, asked = false): Promise<LoadedPlugin | Outcome | undefined> {
+  async #load(found: Found, isRequested = false): Promise<LoadedPlugin | Outcome | undefined> {
     const { plugin, source } = found
     const { origin, stem } = plugin
     const id = idOf(origin, stem)
@@ -195,7 +195,7 @@ export class Host {
     const seen: Seen = { plugin, source, ...(before ? { name: before } : {}) }
     this.#seen.set(id, seen)
     try {
-      const loaded = await source.load(plugin, asked)
+      const loaded = await source.load(plugin, isRequested)
       const { name, needs = [] } = loaded.definition
       Object.assign(seen, { name, needs })
       if (!this.#isDisabled(name, origin)) return loaded

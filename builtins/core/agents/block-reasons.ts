@@ -16,9 +16,9 @@ export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRu
     reason: 'It waits for its next heartbeat.',
     at: timeOf(agent),
   }
-  const asked = await approvalOfTask(svc.use(Store), agent.agent_id)
-  const task = asked
-    ? ` Its task ${asked.task_id} waits for your decision on ${asked.tool_name}: svc approve ${asked.approval_id}`
+  const approval = await approvalOfTask(svc.use(Store), agent.agent_id)
+  const task = approval
+    ? ` Its task ${approval.task_id} waits for your decision on ${approval.tool_name}: svc approve ${approval.approval_id}`
     : ''
   return { reason: `${reason}${task}`, at: at === null ? null : isoTime(at) }
 }

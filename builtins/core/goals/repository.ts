@@ -523,10 +523,10 @@ export const recordOutcome = defineEffect({
 
 /** Appends messages to a transcript, unless the goal has ended in the meantime. */
 function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, now: number) {
-  const said = rows.map((_, n) => (n === 0 ? 'SELECT ? AS seq, ? AS message' : 'UNION ALL SELECT ?, ?')).join(' ')
+  const values = rows.map((_, n) => (n === 0 ? 'SELECT ? AS seq, ? AS message' : 'UNION ALL SELECT ?, ?')).join(' ')
   return {
     sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at)
-          SELECT ?, seq, ?, message, ? FROM (${said}) said
+          SELECT ?, seq, ?, message, ? FROM (${values}) said
           WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
     params: [goal_id, agent_id, now, ...rows.flatMap(({ seq, message }) => [seq, JSON.stringify(message)]), goal_id],
   }

@@ -28,11 +28,11 @@ export function goalsForget(svc: PluginHandle): void {
         `SELECT images FROM goals WHERE images IS NOT NULL AND status = 'active' AND ${of}`,
         [agent_id],
       )
-      const said = ['pursuit_transcripts', 'ended_transcripts'].map(table =>
+      const transcripts = ['pursuit_transcripts', 'ended_transcripts'].map(table =>
         store.all<{ message: string }>(`SELECT message FROM ${table} WHERE ${WITH_IMAGES} AND ${of}`, [agent_id]),
       )
       const shown = goals.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256))
-      return [...shown, ...imagesIn((await Promise.all(said)).flat())]
+      return [...shown, ...imagesIn((await Promise.all(transcripts)).flat())]
     },
   })
 }

@@ -57,8 +57,8 @@ export class Memories implements AgentMemory {
     return this.#records.size
   }
 
-  async store(said: string, metadata: Metadata = {}, memory_id?: string): Promise<string> {
-    const thought = await this.#admit(said)
+  async store(text: string, metadata: Metadata = {}, memory_id?: string): Promise<string> {
+    const thought = await this.#admit(text)
     return this.#inTurn(async () => {
       const id = memory_id ?? this.#ports.ids.make('mem', 16)
       if (!this.#records.has(id)) await this.#write([{ memory_id: id, thought, metadata, ts: this.#now() }])
@@ -66,8 +66,8 @@ export class Memories implements AgentMemory {
     })
   }
 
-  async put(memory_id: string, said: string, metadata: Metadata = {}): Promise<void> {
-    const thought = await this.#admit(said)
+  async put(memory_id: string, text: string, metadata: Metadata = {}): Promise<void> {
+    const thought = await this.#admit(text)
     await this.#inTurn(async () => {
       const known = this.#records.get(memory_id)
       if (known?.thought === thought && isDeepStrictEqual(known.metadata, metadata)) return

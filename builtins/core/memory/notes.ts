@@ -31,14 +31,14 @@ export class PlainNotes implements Notes {
     this.#admit = admit
   }
 
-  async store(said: string, metadata: PlainNote['metadata'] = {}, memory_id?: string): Promise<string> {
+  async store(text: string, metadata: PlainNote['metadata'] = {}, memory_id?: string): Promise<string> {
     const id = memory_id ?? this.#ports.ids.make('mem', 16)
-    await this.#set(id, said, metadata, false)
+    await this.#set(id, text, metadata, false)
     return id
   }
 
-  put(memory_id: string, said: string, metadata: PlainNote['metadata'] = {}): Promise<void> {
-    return this.#set(memory_id, said, metadata, true)
+  put(memory_id: string, text: string, metadata: PlainNote['metadata'] = {}): Promise<void> {
+    return this.#set(memory_id, text, metadata, true)
   }
 
   async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
@@ -67,8 +67,8 @@ export class PlainNotes implements Notes {
     return found.slice(offset, offset + limit)
   }
 
-  async #set(id: string, said: string, metadata: PlainNote['metadata'], replaces: boolean): Promise<void> {
-    const thought = await this.#admit(said)
+  async #set(id: string, text: string, metadata: PlainNote['metadata'], replaces: boolean): Promise<void> {
+    const thought = await this.#admit(text)
     await this.#file.change(notes => {
       if (notes.has(id) && !replaces) return false
       notes.delete(id)

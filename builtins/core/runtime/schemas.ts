@@ -36,7 +36,7 @@ interface Question {
 /** Thread that checks JSON Schemas from outside, so that no schema can block the event loop. */
 class SchemaThread {
   #worker: Worker | undefined
-  #asked: Question | undefined
+  #question: Question | undefined
   readonly #fresh: Question[] = []
   readonly #slow: Question[] = []
 
@@ -48,10 +48,10 @@ class SchemaThread {
   }
 
   #next(): void {
-    if (this.#asked) return
+    if (this.#question) return
     const question = this.#fresh.shift() ?? this.#slow.shift()
     if (!question) return void this.#worker?.unref()
-    this.#asked = question
+    this.#question = question
     const worker = this.#up()
     worker.ref()
     const { schema, value, isSlow } = question
@@ -74,8 +74,8 @@ class SchemaThread {
     })
     worker.on('exit', () => {
       this.#worker = undefined
-      const question = this.#asked
-      this.#asked = undefined
+      const question = this.#question
+      this.#question = undefined
       // The idle thread may have ended at the moment the check was sent.
       if (question && problem === undefined && question.tries++ < TRIES) this.#fresh.unshift(question)
       else question?.resolve({ problem: problem ?? 'the thread that checks schemas exits immediately' })
@@ -86,8 +86,8 @@ class SchemaThread {
   }
 
   #checkAnswer(answer: Answer): void {
-    const question = this.#asked!
-    this.#asked = undefined
+    const question = this.#question!
+    this.#question = undefined
     if ('isSlow' in answer && !question.isSlow) this.#slow.push({ ...question, isSlow: true })
     else question.resolve(answer)
     this.#next()

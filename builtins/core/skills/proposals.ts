@@ -47,10 +47,10 @@ export async function propose(
     body.length > MAX_SHOWN_CHARS
       ? `${body.slice(0, MAX_SHOWN_CHARS)}\n[…] Full text: ${join(folder, 'SKILL.md')}`
       : body
-  const asked = { call_id, agent_id, goal_id }
+  const subject = { call_id, agent_id, goal_id }
   const question = `May I ${exists ? 'change' : 'add'} the skill "${name}"? ${description}\nAny other answer declines the skill, and the agent reads that answer as your reason.\n\n${shown}`
-  const { question_id } = await svc.use(Questions).ask({ ...asked, question, options: [YES, NO] })
-  await files.writeFile(join(folder, PROPOSAL_FILE), JSON.stringify({ ...asked, name }))
+  const { question_id } = await svc.use(Questions).ask({ ...subject, question, options: [YES, NO] })
+  await files.writeFile(join(folder, PROPOSAL_FILE), JSON.stringify({ ...subject, name }))
   return `The operator was asked (${question_id}). The skill is used once the operator agrees; until then your goal waits.`
 }
 
@@ -60,19 +60,20 @@ export async function settleProposals(svc: PluginHandle): Promise<void> {
   const drafts = join(svc.project.svc, DRAFTS_FOLDER)
   for (const entry of await files.readdir(drafts).catch(() => [])) {
     const draft = join(drafts, entry)
-    const asked = await readProposal(svc, join(draft, PROPOSAL_FILE))
-    if (!asked) continue
-    const { name, ...question } = asked
+    const proposal = await readProposal(svc, join(draft, PROPOSAL_FILE))
+    if (!proposal) continue
+    const { name, ...question } = proposal
     // The question was asked under the same `call_id`, so this returns it with its state.
     const { status, answer } = await svc.use(Questions).ask({ ...question, question: '', options: [] })
     if (status === 'open') continue
     try {
-      if (status === 'answered' && answer !== YES) await reportDeclined(svc, asked, join(draft, PROPOSAL_FILE), answer)
+      if (status === 'answered' && answer !== YES)
+        await reportDeclined(svc, proposal, join(draft, PROPOSAL_FILE), answer)
       if (status === 'answered' && answer === YES) {
         const folder = join(svc.project.root, 'skills', name)
         await files.mkdir(folder, { recursive: true })
         await files.rename(join(draft, 'SKILL.md'), join(folder, 'SKILL.md'))
-        svc.log.info({ agent_id: asked.agent_id, skill: name }, `the skill "${name}" is in use: the operator agreed`)
+        svc.log.info({ agent_id: proposal.agent_id, skill: name }, `the skill "${name}" is in use: the operator agreed`)
       }
       await files.rm(draft, { recursive: true, force: true })
     } catch (error) {

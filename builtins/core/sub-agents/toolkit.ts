@@ -147,8 +147,8 @@ export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config
 
 /** Describes how a sub-agent ended, for its parent. */
 export function outcomeOf({ status, result, ending }: Pick<SubAgent, 'status' | 'result' | 'ending'>): string {
-  const said = [result, ending].flatMap(text => (text ? removeControlCharacters(text) : [])).join(' ')
-  return `[${status}] ${untrustedLines('the report of the sub-agent', said)}`.trim()
+  const report = [result, ending].flatMap(text => (text ? removeControlCharacters(text) : [])).join(' ')
+  return `[${status}] ${untrustedLines('the report of the sub-agent', report)}`.trim()
 }
 
 function line({ sub_agent_id, name, status, cycles, max_cycles, task }: SubAgent): string {

@@ -23,9 +23,9 @@ export function tasksForget(svc: PluginHandle): void {
     async heldHashes(agent_id) {
       if (agent_id !== undefined) return []
       const store = svc.use(Store)
-      const asked = await store.all<{ images: string }>('SELECT images FROM task_runs WHERE images IS NOT NULL')
-      const said = await store.all<{ message: string }>(`SELECT message FROM task_messages WHERE ${WITH_IMAGES}`)
-      return [...asked.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256)), ...imagesIn(said)]
+      const tasks = await store.all<{ images: string }>('SELECT images FROM task_runs WHERE images IS NOT NULL')
+      const messages = await store.all<{ message: string }>(`SELECT message FROM task_messages WHERE ${WITH_IMAGES}`)
+      return [...tasks.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256)), ...imagesIn(messages)]
     },
   })
 }

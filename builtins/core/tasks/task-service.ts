@@ -90,7 +90,7 @@ export class TaskService {
     if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
     // The hash is only compared for requests with a key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
-    let asked: AdmittedInstruction | undefined
+    let admitted: AdmittedInstruction | undefined
     let images: ImageRef[] | undefined
     for (let tries = 0; tries < TRIES; tries++) {
       const agent = await this.#svc.use(Agents).find(input.id)
@@ -103,10 +103,10 @@ export class TaskService {
         return { task_id: known.task_id, carried: undefined }
       }
       if (died_at !== null) throw new AgentDeadError({ agent_id })
-      asked ??= await admit(this.#svc, agent_id, input.instruction)
-      const { blocked } = asked
+      admitted ??= await admit(this.#svc, agent_id, input.instruction)
+      const { blocked } = admitted
       // Lone surrogates cannot be stored.
-      const instruction = asked.instruction.toWellFormed()
+      const instruction = admitted.instruction.toWellFormed()
       images ??= await keepGiven(this.#svc, input.images ?? [])
       const begun = await this.#insert({ ...input, instruction }, images, agent, request_hash, call, streams, blocked)
       if (!begun) continue
@@ -278,8 +278,8 @@ export class TaskService {
     const text: TextMode = streams ? (guarded ? 'suppressed' : 'shown') : 'none'
     const task_id = this.#svc.ports.ids.make('task', 12)
     const parameters = parametersGiven(more)
-    const asked = { instruction, images, max_steps, response_schema, parameters, toolkits, text, may_ask }
-    const made = { task_id, agent_id, session_id, ...asked, request_id, request_hash, user_id: tenant }
+    const options = { instruction, images, max_steps, response_schema, parameters, toolkits, text, may_ask }
+    const made = { task_id, agent_id, session_id, ...options, request_id, request_hash, user_id: tenant }
     const task = { ...made, idempotency_key: key ?? null, owner: this.#owner }
     const isNew = effects.length > 0
     // A blocked task has no run.

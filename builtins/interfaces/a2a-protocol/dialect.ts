@@ -62,8 +62,8 @@ function questionText({ question, options, free_text, default: otherwise, defaul
 
 /** Returns an explanation of the state, where the state alone is not enough. */
 function reasonOf({ task: { status, error, max_steps }, questions }: NamedTask): string | undefined {
-  const asked = openQuestion(status, questions)
-  if (asked) return questionText(asked)
+  const question = openQuestion(status, questions)
+  if (question) return questionText(question)
   if (status === 'waiting_approval') return 'The operator of this agent must approve its next action.'
   if (status === 'max_steps') return `The task was not done after ${max_steps} answers of the model.`
   return error?.detail
@@ -75,21 +75,21 @@ export const V1: Dialect = {
     const { task, contextId, questions } = shown
     const { task_id: id, output, agent_id, cost_usd, tokens } = task
     const about = { taskId: id, contextId }
-    const said = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string, key: string | null = null) => ({
+    const messageOf = (name: string, role: 'ROLE_USER' | 'ROLE_AGENT', words: string, key: string | null = null) => ({
       messageId: messageIdOf(key) ?? `${id}-${name}`,
       role,
       parts: [text(words)],
       ...about,
     })
     const history = [
-      said('instruction', 'ROLE_USER', task.instruction, task.key),
+      messageOf('instruction', 'ROLE_USER', task.instruction, task.key),
       ...questions.flatMap(each => [
-        said(each.question_id, 'ROLE_AGENT', questionText(each)),
+        messageOf(each.question_id, 'ROLE_AGENT', questionText(each)),
         ...(each.answer === null
           ? []
-          : [said(`${each.question_id}-answer`, 'ROLE_USER', each.answer, each.answer_key)]),
+          : [messageOf(`${each.question_id}-answer`, 'ROLE_USER', each.answer, each.answer_key)]),
       ]),
-      ...(output === '' ? [] : [said('answer', 'ROLE_AGENT', output)]),
+      ...(output === '' ? [] : [messageOf('answer', 'ROLE_AGENT', output)]),
     ]
     const artifact = { artifactId: `${id}-answer`, name: 'answer', parts: [text(output)] }
     return {
@@ -104,13 +104,13 @@ export const V1: Dialect = {
   },
   messageAnswer: task => ({ task }),
   taskItem: task => ({ task }),
-  piece: ({ task, contextId }, said, lastChunk, append) => ({
+  piece: ({ task, contextId }, words, lastChunk, append) => ({
     artifactUpdate: {
       taskId: task.task_id,
       contextId,
       append,
       lastChunk,
-      artifact: { artifactId: `${task.task_id}-answer`, name: 'answer', parts: [text(said)] },
+      artifact: { artifactId: `${task.task_id}-answer`, name: 'answer', parts: [text(words)] },
     },
   }),
   status: shown => ({

@@ -25,7 +25,7 @@ export interface PeerRequest {
   call: OperationCall
 }
 
-type Answer = (asked: PeerRequest, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
+type Answer = (request: PeerRequest, dialect: Dialect) => Promise<Json> | AsyncGenerator<Json>
 
 /** Serves external agents that call ours: one-shot tasks, which continue when the caller disconnects. */
 export class Peer {
@@ -37,11 +37,11 @@ export class Peer {
     this.#svc = svc
     this.#config = config
     const answers: [names: readonly [string, string], answer: Answer][] = [
-      [['SendMessage', 'message/send'], (asked, dialect) => this.#send(asked, dialect)],
-      [['SendStreamingMessage', 'message/stream'], (asked, dialect) => this.#stream(asked, dialect)],
-      [['GetTask', 'tasks/get'], (asked, dialect) => this.#get(asked, dialect)],
-      [['CancelTask', 'tasks/cancel'], (asked, dialect) => this.#cancel(asked, dialect)],
-      [['SubscribeToTask', 'tasks/resubscribe'], (asked, dialect) => this.#subscribe(asked, dialect)],
+      [['SendMessage', 'message/send'], (request, dialect) => this.#send(request, dialect)],
+      [['SendStreamingMessage', 'message/stream'], (request, dialect) => this.#stream(request, dialect)],
+      [['GetTask', 'tasks/get'], (request, dialect) => this.#get(request, dialect)],
+      [['CancelTask', 'tasks/cancel'], (request, dialect) => this.#cancel(request, dialect)],
+      [['SubscribeToTask', 'tasks/resubscribe'], (request, dialect) => this.#subscribe(request, dialect)],
     ]
     this.#methods = new Map(
       answers.flatMap(([[now, before], answer]) => [
@@ -55,10 +55,10 @@ export class Peer {
    * Returns one response, or a stream of them.
    * @throws RpcError, SvcError
    */
-  answer(asked: PeerRequest): Promise<Json> | AsyncGenerator<Json> {
-    const { method } = asked
+  answer(request: PeerRequest): Promise<Json> | AsyncGenerator<Json> {
+    const { method } = request
     const known = this.#methods.get(method)
-    if (known) return known.answer(asked, known.dialect)
+    if (known) return known.answer(request, known.dialect)
     if (/push_?notification/i.test(method)) throw pushNotSupported()
     if (/extended_?(agent)?card/i.test(method))
       throw new RpcError('no_extended_card', 'There is no extended agent card; all clients get the same card.')
@@ -67,34 +67,34 @@ export class Peer {
     throw new RpcError('method_not_found', `There is no method "${method}".`)
   }
 
-  async #send(asked: PeerRequest, dialect: Dialect): Promise<Json> {
-    const { configuration, ...send } = parseSend(asked)
-    const begun = await this.#begin(asked, send)
+  async #send(request: PeerRequest, dialect: Dialect): Promise<Json> {
+    const { configuration, ...send } = parseSend(request)
+    const begun = await this.#begin(request, send)
     const waits = !(configuration?.returnImmediately ?? configuration?.blocking === false)
-    const task = waits ? await this.#waitUntilSettled(begun, asked.call) : begun
-    return dialect.messageAnswer(dialect.task(await this.#namedTask(task, asked.call), configuration?.historyLength))
+    const task = waits ? await this.#waitUntilSettled(begun, request.call) : begun
+    return dialect.messageAnswer(dialect.task(await this.#namedTask(task, request.call), configuration?.historyLength))
   }
 
-  async *#stream(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
-    const { configuration, ...send } = parseSend(asked)
-    const task = await this.#begin(asked, send)
-    yield dialect.taskItem(dialect.task(await this.#namedTask(task, asked.call), configuration?.historyLength))
-    yield* this.#updates(task, asked, dialect)
+  async *#stream(request: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
+    const { configuration, ...send } = parseSend(request)
+    const task = await this.#begin(request, send)
+    yield dialect.taskItem(dialect.task(await this.#namedTask(task, request.call), configuration?.historyLength))
+    yield* this.#updates(task, request, dialect)
   }
 
-  async #get(asked: PeerRequest, dialect: Dialect): Promise<Json> {
-    const { historyLength, ...one } = parse(OneTask, asked.params, 'The request')
-    return dialect.task(await this.#namedTask(await this.#find(asked, one), asked.call), historyLength)
+  async #get(request: PeerRequest, dialect: Dialect): Promise<Json> {
+    const { historyLength, ...one } = parse(OneTask, request.params, 'The request')
+    return dialect.task(await this.#namedTask(await this.#find(request, one), request.call), historyLength)
   }
 
-  async #cancel(asked: PeerRequest, dialect: Dialect): Promise<Json> {
-    const { task_id } = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
-    return dialect.task(await this.#namedTask(await this.#tasks.cancel(task_id, asked.call.tenant), asked.call))
+  async #cancel(request: PeerRequest, dialect: Dialect): Promise<Json> {
+    const { task_id } = await this.#find(request, parse(OneTask, request.params, 'The request'))
+    return dialect.task(await this.#namedTask(await this.#tasks.cancel(task_id, request.call.tenant), request.call))
   }
 
-  async *#subscribe(asked: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
-    const { call } = asked
-    const task = await this.#find(asked, parse(OneTask, asked.params, 'The request'))
+  async *#subscribe(request: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
+    const { call } = request
+    const task = await this.#find(request, parse(OneTask, request.params, 'The request'))
     const { task_id, status } = task
     if (status !== 'running' && !isWaiting(status))
       throw new RpcError('unsupported_operation', `The task ${task_id} has ended: it is ${status}.`)
@@ -102,7 +102,7 @@ export class Peer {
     // A task that waits for people is followed once it continues.
     while (!call.signal.aborted && isWaiting((await this.#tasks.find(task_id, call.tenant)).status))
       await this.#svc.clock.sleep(WAIT_CHECK_MS, call.signal)
-    yield* this.#updates(task, asked, dialect)
+    yield* this.#updates(task, request, dialect)
   }
 
   get #tasks(): Tasks {
@@ -110,8 +110,8 @@ export class Peer {
   }
 
   /** Starts a task, or answers a task's question. Repeating a message returns the same task. */
-  async #begin(asked: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<KeyedTask> {
-    const { agent, call } = asked
+  async #begin(request: PeerRequest, { tenant, message }: Omit<Send, 'configuration'>): Promise<KeyedTask> {
+    const { agent, call } = request
     const { messageId, contextId, taskId, parts } = message
     const instruction = textOf(parts)
     if (instruction === undefined)
@@ -122,7 +122,7 @@ export class Peer {
     if (instruction === '') throw new RpcError('invalid_params', 'The message is empty; write an instruction.')
     const key = `${KEY_PREFIX}${messageId}`
     if (taskId !== undefined) {
-      const found = await this.#namedTask(await this.#find(asked, { id: taskId }), call)
+      const found = await this.#namedTask(await this.#find(request, { id: taskId }), call)
       if (contextId !== undefined && contextId !== found.contextId)
         throw new RpcError(
           'invalid_params',
@@ -189,23 +189,23 @@ export class Peer {
   /** Yields the text of a task from its beginning, and its status once it ends or waits for people. */
   async *#updates(task: KeyedTask, { call }: PeerRequest, dialect: Dialect): AsyncGenerator<Json> {
     const shown = await this.#namedTask(task, call)
-    let said = false
+    let hasBegun = false
     for await (const { event, data } of this.#tasks.follow(task.task_id, '0', call.signal)) {
       if (event === 'token') {
-        yield dialect.piece(shown, (data as { text: string }).text, false, said)
-        said = true
+        yield dialect.piece(shown, (data as { text: string }).text, false, hasBegun)
+        hasBegun = true
       }
       if (event === 'reset') {
         // A piece that is not appended replaces all text before it.
         yield dialect.piece(shown, '', false, false)
-        said = true
+        hasBegun = true
       }
       if (!isEnd(event)) continue
       const ended = await this.#tasks.find(task.task_id, call.tenant)
       const { output, status } = ended
       // Output that guardrails held back, or that only came at the end.
-      if (!said && output !== '') yield dialect.piece(shown, output, true, false)
-      else if (said && !isWaiting(status)) yield dialect.piece(shown, '', true, true)
+      if (!hasBegun && output !== '') yield dialect.piece(shown, output, true, false)
+      else if (hasBegun && !isWaiting(status)) yield dialect.piece(shown, '', true, true)
       yield dialect.status(await this.#namedTask(ended, call))
     }
   }

@@ -78,8 +78,8 @@ async function run(argv: readonly string[], program: CliProgram, ports: Ports, t
     return 0
   }
   const { input, json, root } = parse(spec, words.slice(spec.path.length), commands)
-  const asked = { ...context, json: first || json, named: root ?? named }
-  return execute(spec, await withFiles(spec, input, ports.files), asked)
+  const callContext = { ...context, json: first || json, named: root ?? named }
+  return execute(spec, await withFiles(spec, input, ports.files), callContext)
 }
 
 async function execute(spec: CommandSpec, input: Record<string, unknown>, context: Context): Promise<number> {

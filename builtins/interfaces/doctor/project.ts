@@ -159,10 +159,10 @@ async function look(
     const checks = answered ?? ((await kernel.invoke('doctor.checks', {})) as DoctorReport[])
     const isReported = (line: string) => checks.some(({ message }) => message.includes(line))
     const others = warnings.filter(line => !unknown.some(({ path }) => line.includes(path)) && !isReported(line))
-    const said = others.map(
+    const startReports = others.map(
       (line): DoctorReport => ({ name: 'start', ...warn(line, 'follow the advice in the message') }),
     )
-    return [...config, ...checks, ...said]
+    return [...config, ...checks, ...startReports]
   } finally {
     await kernel.close()
   }

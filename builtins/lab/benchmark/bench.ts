@@ -29,7 +29,7 @@ export interface Plan {
 }
 
 /** Runs one model through all scenarios, in a separate project. An error is part of the result. */
-export async function measure(svc: PluginHandle, asked: string, plan: Plan): Promise<ModelResult> {
+export async function measure(svc: PluginHandle, modelName: string, plan: Plan): Promise<ModelResult> {
   const began = svc.clock.monotonic()
   const meter = new Meter()
   const results = new Map<string, { runs: ScenarioRun[]; reading: Reading[] }>()
@@ -37,12 +37,12 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
   let notice: string | null = null
   let reason: string | null = null
   try {
-    const target = await svc.use(Models).resolve(asked)
+    const target = await svc.use(Models).resolve(modelName)
     model = target.id
     notice = target.provider.notice ?? null
     const { available, reason: missing } = await target.provider.availability()
     if (!available) reason = missing ?? 'the model is not available'
-    else reason = await runScenarios(svc, asked, !target.provider.simulated, plan, meter, results)
+    else reason = await runScenarios(svc, modelName, !target.provider.simulated, plan, meter, results)
   } catch (error) {
     reason = plan.signal.aborted ? 'the benchmark was interrupted' : errorMessage(error)
   }
@@ -50,7 +50,13 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
     const found = results.get(name)
     return found ? [{ name, ...measureRuns(found.runs, found.reading), results: found.runs }] : []
   })
-  return summarize({ asked, model, notice, reason }, scenarios, meter.since(0), plan, svc.clock.monotonic() - began)
+  return summarize(
+    { asked: modelName, model, notice, reason },
+    scenarios,
+    meter.since(0),
+    plan,
+    svc.clock.monotonic() - began,
+  )
 }
 
 /**
@@ -60,7 +66,7 @@ export async function measure(svc: PluginHandle, asked: string, plan: Plan): Pro
  */
 async function runScenarios(
   svc: PluginHandle,
-  asked: string,
+  modelName: string,
   counts: boolean,
   plan: Plan,
   meter: Meter,
@@ -75,7 +81,7 @@ async function runScenarios(
       if (counts && svc.has(Budget) && (await svc.use(Budget).isExceeded()))
         return (await svc.use(Budget).status()).message
       const mark = meter.mark
-      const performed = await runOnce(trial.kernel, variantOf(scenario, run, trial.ports.random), asked, run, plan)
+      const performed = await runOnce(trial.kernel, variantOf(scenario, run, trial.ports.random), modelName, run, plan)
       const reading = meter.since(mark)
       const { calls, tokens, cost_micros } = reading
       const done: ScenarioRun = { ...performed, calls, tokens, cost_usd: usdOf(cost_micros) }
@@ -83,7 +89,7 @@ async function runScenarios(
       results.set(scenario.name, found)
       found.runs.push(done)
       found.reading.push(reading)
-      plan.progress(`${asked}  ${scenario.name} ${run}/${plan.runs}  ${describeRun(done)}`)
+      plan.progress(`${modelName}  ${scenario.name} ${run}/${plan.runs}  ${describeRun(done)}`)
       silent = reading.calls === reading.failed ? silent + 1 : 0
       if (silent === SILENT_RUNS) return done.detail ?? 'the model does not answer'
     }

@@ -37,9 +37,9 @@ export function benchmarkOf(svc: PluginHandle): Benchmark {
       const { signal, progress } = options
       const plan = { ...(await planned(options)), signal, progress }
       const models: BenchmarkReport['models'] = []
-      for (const asked of options.models) {
+      for (const modelName of options.models) {
         if (models.length > 0 && signal.aborted) break
-        models.push(await measure(svc, asked, plan))
+        models.push(await measure(svc, modelName, plan))
       }
       const { seed, runs, cycles, left_out } = plan
       return {

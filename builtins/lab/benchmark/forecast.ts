@@ -18,11 +18,11 @@ export async function forecast(
   const sum = (of: 'input' | 'output') => runs * scenarios.reduce((all, each) => all + TOKENS[kindOf(each)][of], 0)
   const [input, output] = [sum('input'), sum('output')]
   return Promise.all(
-    models.map(async asked => {
-      const all = { asked, runs: runs * scenarios.length, tokens: input + output }
+    models.map(async modelName => {
+      const all = { asked: modelName, runs: runs * scenarios.length, tokens: input + output }
       const price = await svc
         .use(Models)
-        .describe(asked)
+        .describe(modelName)
         .then(facts => facts.price)
         // An unknown model is part of the report.
         .catch(() => 'unknown' as const)

@@ -67,10 +67,10 @@ export async function gather(svc: PluginHandle, run_id: string, limit: number, s
   const all = spansOf(trace.root)
   const ids = all.filter(({ kind }) => kind === 'goal').map(({ span_id }) => span_id)
   const { task_id } = run
-  const said = task_id ? await taskTalk(store, task_id, MOST_SAID) : await goalTalk(store, ids, from, to, MOST_SAID)
+  const messages = task_id ? await taskTalk(store, task_id, MOST_SAID) : await goalTalk(store, ids, from, to, MOST_SAID)
   const mail = task_id ? [] : await mailOf(store, run.agent_ids, from, to, MOST_MAIL)
   await lengthen(store, all, redacted)
-  const spoken = redacted(said.map(toTranscriptMessage))
+  const spoken = redacted(messages.map(toTranscriptMessage))
   const hashes = spoken.flatMap(({ images = [] }) => images.map(({ sha256 }) => sha256)).slice(-MOST_IMAGES)
   return {
     run,
@@ -123,9 +123,9 @@ function toTranscriptMessage({ about, message, at }: SaidRow): TranscriptMessage
   return { about, role, content: clip(content), at: isoTime(at), ...rest }
 }
 
-function talksOf(said: readonly (TranscriptMessage & { about: string })[]): Map<string, TranscriptMessage[]> {
+function talksOf(messages: readonly (TranscriptMessage & { about: string })[]): Map<string, TranscriptMessage[]> {
   const talks = new Map<string, TranscriptMessage[]>()
-  for (const { about, ...each } of said) talks.set(about, [...(talks.get(about) ?? []), each])
+  for (const { about, ...each } of messages) talks.set(about, [...(talks.get(about) ?? []), each])
   return talks
 }
 

@@ -16,9 +16,9 @@ export function* transcripts({ talks, pictures, task, trace, run }: Report): Gen
       agent.children.map(goal => [goal.span_id, `${agent.name}: ${goal.name}`] as const),
     ),
   )
-  for (const [about, said] of talks) {
-    yield html`<details${task && html` open`}><summary>${brief(names.get(about) ?? about)} <span class="soft">${plural(said.length, 'message')}</span></summary>
-<div class="inside">${said.map(each => messageOf(each, pictures, run.started_at))}</div></details>`
+  for (const [about, messages] of talks) {
+    yield html`<details${task && html` open`}><summary>${brief(names.get(about) ?? about)} <span class="soft">${plural(messages.length, 'message')}</span></summary>
+<div class="inside">${messages.map(each => messageOf(each, pictures, run.started_at))}</div></details>`
   }
   if (!task) yield html`<p class="soft">The transcript of a goal is kept only while the goal is active.</p>`
   yield html`</section>`

@@ -28,7 +28,7 @@ export default definePlugin({
       Runs,
       withEarlierNames(runs, { begun: 'recordStart', ended: 'recordEnd', begins: 'startEffects', ends: 'endEffect' }),
     )
-    svc.provide(RunRecords, { read: (...asked) => recordOf(svc, runs, recorder, ...asked) })
+    svc.provide(RunRecords, { read: (...args) => recordOf(svc, runs, recorder, ...args) })
     for (const effect of RUN_EFFECTS) svc.add(Effects, effect.kind)
     svc.provide(OwnRuns, runs)
     svc.provide(OwnRecorder, recorder)

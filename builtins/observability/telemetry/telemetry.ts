@@ -77,8 +77,11 @@ function watch(svc: PluginHandle, { capture_content }: TelemetryConfig, sdk: Sdk
   if (svc.events.has('tool_result')) {
     svc.on('tool_result', result => {
       const { arguments: args, output } = result
-      const said = { 'gen_ai.tool.call.arguments': hideSecrets(args), 'gen_ai.tool.call.result': hideSecrets(output) }
-      spans.tool(result, capture_content ? said : {})
+      const content = {
+        'gen_ai.tool.call.arguments': hideSecrets(args),
+        'gen_ai.tool.call.result': hideSecrets(output),
+      }
+      spans.tool(result, capture_content ? content : {})
       instruments?.tool(result.tool, result.duration_ms, result.ok)
     })
   }

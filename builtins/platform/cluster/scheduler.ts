@@ -129,15 +129,15 @@ export class ClusterScheduler implements Scheduler {
     const ahead = await this.#takeAhead(limit)
     if (ahead.length > 0) return ahead
     const message = time.stale ? [this.claiming(limit), `SELECT ${time.sql} AS at`] : [this.claiming(limit)]
-    let asked = 0
+    let sent_at = 0
     const { rows } = await time.learn(async () => {
       const [claimed, clockAnswer] = await connections.retry(() => {
-        asked = clock.monotonic()
+        sent_at = clock.monotonic()
         return connections.ask(message)
       })
       return { rows: claimed!.rows, at: clockAnswer && Number(clockAnswer.rows[0]?.at) }
     })
-    return this.#leases(rows, asked)
+    return this.#leases(rows, sent_at)
   }
 
   claiming(limit: number): PreparedQuery {
@@ -146,8 +146,8 @@ export class ClusterScheduler implements Scheduler {
   }
 
   /** Hands leases that a commit claimed to the loop. */
-  addClaimed(rows: Answer['rows'], asked: number): void {
-    this.#ahead.push(...this.#leases(rows, asked))
+  addClaimed(rows: Answer['rows'], sent_at: number): void {
+    this.#ahead.push(...this.#leases(rows, sent_at))
     // The loop may be asleep, because it found nothing due a moment ago.
     void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
   }
@@ -166,11 +166,11 @@ export class ClusterScheduler implements Scheduler {
     return taken.filter(lease => !stale.includes(lease))
   }
 
-  #leases(rows: Answer['rows'], asked: number): Lease[] {
+  #leases(rows: Answer['rows'], sent_at: number): Lease[] {
     const { owner } = this.#parts.store
     const leases = (rows as unknown as Omit<Lease, 'owner'>[]).map(row => ({ ...row, owner }))
     crashPoint?.('leases claimed')
-    for (const { id } of leases) this.#held.set(id, asked)
+    for (const { id } of leases) this.#held.set(id, sent_at)
     if (leases.some(({ kind }) => kind === 'sys')) this.#clear()
     return leases
   }
@@ -349,10 +349,10 @@ export class ClusterScheduler implements Scheduler {
     const now = this.#parts.clock.monotonic()
     if (now - this.#appeared >= this.renew_ms) {
       this.#appeared = now
-      const said = this.nodes.appear().then(draining => {
+      const appearance = this.nodes.appear().then(draining => {
         this.#draining = draining
       })
-      this.#appearing = said.catch(error => {
+      this.#appearing = appearance.catch(error => {
         this.#appeared = Number.NEGATIVE_INFINITY
         // Later, the claim that runs with it fails too and reports the cause.
         if (this.#draining === undefined) throw error

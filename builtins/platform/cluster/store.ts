@@ -50,7 +50,7 @@ export class ClusterStore implements Store {
     this.#parts = parts
     this.#writes = new Writes(parts.connections, svc.clock, parts.owner, {
       claiming: limit => this.scheduler.claiming(limit),
-      addClaimed: (rows, asked) => this.scheduler.addClaimed(rows, asked),
+      addClaimed: (rows, sent_at) => this.scheduler.addClaimed(rows, sent_at),
     })
     this.owner = parts.owner
     this.place = parts.place
@@ -98,8 +98,8 @@ export class ClusterStore implements Store {
 
   async all<R>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     const { connections } = this.#parts
-    const asked = [new PreparedQuery(sql, params)]
-    const [result] = await connections.retry(() => connections.ask(asked))
+    const queries = [new PreparedQuery(sql, params)]
+    const [result] = await connections.retry(() => connections.ask(queries))
     return result!.rows as R[]
   }
 

@@ -49,10 +49,10 @@ export class DatabaseClock {
    * @param ask returns the database's time, in milliseconds
    */
   async learn<T extends { at: number | undefined }>(ask: () => Promise<T>): Promise<T> {
-    const asked = this.#clock.monotonic()
+    const began = this.#clock.monotonic()
     const answer = await ask()
     const now = this.#clock.monotonic()
-    const took = now - asked
+    const took = now - began
     if (answer.at !== undefined && took < PROMPT_MS) {
       this.#ahead = Math.round(answer.at + took / 2 - this.#clock.ms())
       this.#learned = now

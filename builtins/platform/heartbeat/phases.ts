@@ -44,11 +44,11 @@ export async function runPhases(cycle: Cycle, parts: CycleParts): Promise<void> 
 
 async function runPhase(phase: Phase, cycle: Cycle, { hooks, points, ports }: CycleParts): Promise<void> {
   const { agent_id, cycle_num } = cycle
-  const asked = recordInput('guards', () => {
+  const answer = recordInput('guards', () => {
     const gate: Gate = { phase, agent_id, cycle_num, at: ports.clock.now() }
     return points.ask<RegisteredGuard, Gate, string>(Guards, gate)
   })
-  const guard = asked instanceof Promise ? await asked : asked
+  const guard = answer instanceof Promise ? await answer : answer
   if (guard !== undefined) {
     cycle.vetoedBy ??= guard
     // A cycle cannot go on without its context.

@@ -72,14 +72,14 @@ export class Sweep {
   async #pass(driven: ReadonlySet<string>): Promise<Due[]> {
     const { clock } = this.#parts.ports
     const scheduler = this.#parts.scheduler()
-    const asked = this.#workChecks()
-    if (!scheduler.listDue || !scheduler.pass || !asked) return []
+    const workChecks = this.#workChecks()
+    if (!scheduler.listDue || !scheduler.pass || !workChecks) return []
     const heartbeat = this.#parts.config.heartbeat * 1000
     const now = clock.ms()
     // Most rounds have nothing due, and then nothing more is read.
     if ((await scheduler.listDue(now, 1)).length === 0) return []
     let due = (await scheduler.listDue(now + heartbeat * AHEAD, MAX_DUE)).filter(({ id }) => !driven.has(id))
-    for (const { name, hasWork } of asked) {
+    for (const { name, hasWork } of workChecks) {
       const answer = hasWork(due)
       const ids = new Set(
         answer instanceof Promise ? await withTimeLimit(clock, HANDLER_LIMIT_MS, name, answer) : answer,
@@ -99,12 +99,12 @@ export class Sweep {
       ...guards.map(({ value }) => value),
       ...ENTERED.flatMap(phase => hooks.get(phase).taps),
     ]
-    const asked: { name: string; hasWork: HasWork }[] = []
+    const workChecks: { name: string; hasWork: HasWork }[] = []
     for (const { name, busy, hasWork = busy } of all) {
       if (!hasWork) return undefined
-      if (hasWork !== neverHasWork) asked.push({ name, hasWork })
+      if (hasWork !== neverHasWork) workChecks.push({ name, hasWork })
     }
-    return asked
+    return workChecks
   }
 
   async #report(passed: readonly Due[]): Promise<void> {

@@ -70,10 +70,10 @@ export interface LeftTimers {
 export interface Supervisor {
   /**
    * Called before a file is run.
-   * @param asked whether an operator named the file
+   * @param isRequested whether an operator named the file
    * @throws the reason why the file must not be run
    */
-  admit(file: PluginFile, asked: boolean): Promise<void>
+  admit(file: PluginFile, isRequested: boolean): Promise<void>
   /** Watches a file that is run only to examine it, including one that may not go live. */
   examine(file: PluginFile): void
   /**

@@ -110,8 +110,8 @@ export class PluginFiles implements PluginSource, PluginSupport {
     return concerns ? waitUntilSettled(find, concerns, this.#kernel.ports.clock) : find()
   }
 
-  async load(file: PluginFile, asked: boolean): Promise<LoadedPlugin> {
-    await this.#supervisor?.admit(file, asked)
+  async load(file: PluginFile, isRequested: boolean): Promise<LoadedPlugin> {
+    await this.#supervisor?.admit(file, isRequested)
     return this.#loader.load(file)
   }
 

@@ -36,11 +36,11 @@ export class Guard implements Supervisor, Watchdog {
    * Admits a plugin file unless it is quarantined. @throws Error with the reason of the quarantine, which ends when the
    * file changes or an operator reloads it
    */
-  async admit(plugin: PluginFile, asked: boolean): Promise<void> {
+  async admit(plugin: PluginFile, isRequested: boolean): Promise<void> {
     const { stem, file, fingerprint } = plugin
     const { files } = this.#svc.ports
     const entry = (await readQuarantine(files, this.#quarantine)).find(each => each.file === file)
-    if (entry && !asked && entry.fingerprint === fingerprint) throw quarantineError(entry, stem)
+    if (entry && !isRequested && entry.fingerprint === fingerprint) throw quarantineError(entry, stem)
     if (entry) await release(files, this.#quarantine, file)
     this.examine(plugin)
   }

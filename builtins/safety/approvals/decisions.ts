@@ -103,7 +103,7 @@ export function toolOf(svc: PluginHandle, tool_name: string): Tool | undefined {
 }
 
 /** Validates replaced arguments against the tool's schema. Returns null when they are unchanged. */
-async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }: ApprovalRow, args: unknown) {
+async function checkArguments(svc: PluginHandle, { tool_name, arguments: requested }: ApprovalRow, args: unknown) {
   const tool = toolOf(svc, tool_name)
   if (!tool) {
     const sentence = `The tool ${tool_name} is not available, so the changed arguments cannot be checked; approve or deny the requested arguments.`
@@ -115,7 +115,7 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: asked }
     throw new InvalidInputError({ what: `The changed input of ${tool_name}`, issues }, { errors: issues })
   }
   const { json, sha256 } = canonical(args)
-  return json === asked ? null : { arguments: json, args_hash: sha256 }
+  return json === requested ? null : { arguments: json, args_hash: sha256 }
 }
 
 /**

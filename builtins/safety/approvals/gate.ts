@@ -68,9 +68,9 @@ export class Gate {
     if (problem !== undefined) return isHeld ? HOLD : { verdict: 'refuse', reason: problem }
     const reviewed = await review(this.#svc, call)
     if (isHeld && reviewed.decision) return HOLD
-    const asked = canonical(call.arguments)
-    const wanted = reviewed.edited ?? asked
-    const request = this.#request(call, asked, wanted)
+    const given = canonical(call.arguments)
+    const wanted = reviewed.edited ?? given
+    const request = this.#request(call, given, wanted)
     if (reviewed.decision) {
       const { approve, reason, by } = reviewed.decision
       return approve ? this.#grant(call, request, reason, by, []) : this.#refuse(call, request, reason, by)
@@ -102,11 +102,11 @@ export class Gate {
     const { agent_id, tool_name, task_id } = request
     const pending = await pendingFor(this.#store, request)
     const approval_id = pending?.approval_id ?? request.approval_id
-    const asked = [
+    const requestEffects = [
       requestApproval(request),
       appendEvent({ type: 'approval_requested', agent_id, data: { agent_id, approval_id, tool_name, task_id } }),
     ]
-    const parked = await this.#store.apply([...(pending ? [] : asked), parkCall({ call_id, approval_id })])
+    const parked = await this.#store.apply([...(pending ? [] : requestEffects), parkCall({ call_id, approval_id })])
     return parked ? { verdict: 'park', approval_id } : undefined
   }
 
@@ -129,7 +129,7 @@ export class Gate {
     return refusal(reason, by)
   }
 
-  #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, asked: Canonical, wanted: Canonical): Request {
+  #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, given: Canonical, wanted: Canonical): Request {
     return {
       agent_id,
       session_id,
@@ -139,7 +139,7 @@ export class Gate {
       tool_name: tool.name,
       danger: tool.danger ?? null,
       arguments: wanted.json,
-      original_arguments: wanted.json === asked.json ? null : asked.json,
+      original_arguments: wanted.json === given.json ? null : given.json,
       args_hash: wanted.sha256,
     }
   }

@@ -48,9 +48,9 @@ export default definePlugin({
         if (!first) return undefined
         const others = more.length > 0 ? ` and ${more.length} more` : ''
         // This reason comes before that of a goal with an open question.
-        const asked = await openQuestions(svc.use(Store), agent_id)
+        const questions = await openQuestions(svc.use(Store), agent_id)
         const [answers, command] =
-          asked.length > 0 ? [`, and for your answer to ${asked.join(', ')}`, ' and svc questions'] : ['', '']
+          questions.length > 0 ? [`, and for your answer to ${questions.join(', ')}`, ' and svc questions'] : ['', '']
         return {
           reason: `The agent waits for a decision on ${first}${others}${answers}. List them with: svc approvals${command}`,
           at: null,
@@ -59,15 +59,15 @@ export default definePlugin({
       },
     })
 
-    const asked = { agent_id: z.string(), approval_id: z.string(), task_id: z.string().nullable() }
+    const subject = { agent_id: z.string(), approval_id: z.string(), task_id: z.string().nullable() }
     svc.event(
       'approval_requested',
-      z.object({ ...asked, tool_name: z.string() }).describe('A tool call waits for a decision'),
+      z.object({ ...subject, tool_name: z.string() }).describe('A tool call waits for a decision'),
     )
     const decision = z.enum(['approve', 'deny'])
     svc.event(
       'approval_resolved',
-      z.object({ ...asked, decision, resolved_by: z.string() }).describe('A tool call was approved or denied'),
+      z.object({ ...subject, decision, resolved_by: z.string() }).describe('A tool call was approved or denied'),
     )
 
     svc.add(DaemonStarts, { name: 'approvals', begin: async () => warnOfTools(svc, config) })

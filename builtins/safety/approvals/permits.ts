@@ -28,7 +28,7 @@ export async function permit(svc: PluginHandle, config: ApprovalConfig, request:
   const { agent_id } = request
   if (agent_id === null || !(await hasAgent(store, agent_id))) return { state: 'unasked' }
   const approval_id = svc.ports.ids.make('ap', 12)
-  const asked = await store.apply([
+  const isNew = await store.apply([
     askOnce({ ...same, approval_id, agent_id, danger: request.danger, arguments: json }),
     appendEvent({
       type: 'approval_requested',
@@ -36,7 +36,7 @@ export async function permit(svc: PluginHandle, config: ApprovalConfig, request:
       data: { agent_id, approval_id, tool_name: request.name, task_id: null },
     }),
   ])
-  if (asked) return { state: 'pending', approval_id }
+  if (isNew) return { state: 'pending', approval_id }
   const other = await lastFor(store, same)
   return other?.status === 'pending' ? { state: 'pending', approval_id: other.approval_id } : { state: 'unasked' }
 }

@@ -18,9 +18,9 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
   const { agent_id, goal_id, task_id, tool } = call
   for (const reviewer of reviewers) {
     const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited.json) : structuredClone(call.arguments)
-    const asked = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
+    const question = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
     try {
-      const work = (async () => reviewer.review(asked))()
+      const work = (async () => reviewer.review(question))()
       const answer: Review | undefined = await withTimeLimit(
         svc.clock,
         LIMIT_MS,

@@ -44,11 +44,11 @@ function warningsOf(svc: PluginHandle, config: BudgetConfig, used: readonly Mode
 }
 
 function unknownPriceWarning(svc: PluginHandle, config: BudgetConfig, models: readonly string[]): BudgetWarning {
-  const asked = svc.has(Approvals) && svc.config.get('approval.enabled') === true
+  const needsApproval = svc.has(Approvals) && svc.config.get('approval.enabled') === true
   const fate =
     config.budget_unknown_price === 'refuse'
       ? 'calls are refused (daemon.budget_unknown_price: refuse)'
-      : asked
+      : needsApproval
         ? 'calls wait for an approval (daemon.budget_unknown_price: approve; svc approvals)'
         : 'calls are refused: daemon.budget_unknown_price is approve, but approval.enabled is false'
   return {

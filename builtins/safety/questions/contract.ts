@@ -79,17 +79,17 @@ export interface TaskAnswer {
 }
 export const Questions = token<Questions>('questions')
 
-const asked = {
+const subject = {
   agent_id: z.string(),
   question_id: z.string(),
   goal_id: z.string().nullable(),
   task_id: z.string().nullable(),
 }
 export const QuestionAsked = z
-  .object({ ...asked, question: z.string() })
+  .object({ ...subject, question: z.string() })
   .describe('An agent asks the operator; its goal or task waits for the answer')
 export const QuestionAnswered = z
-  .object({ ...asked, answered_by: z.string().nullable() })
+  .object({ ...subject, answered_by: z.string().nullable() })
   .describe('A question was answered, or its default applies')
 
 declare module '#kernel' {

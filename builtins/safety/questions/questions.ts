@@ -48,12 +48,12 @@ async function begin(
   const [question = '', ...options] = checked
   const question_id = svc.ports.ids.make('q', 12)
   const default_after = default_answer === null ? null : default_after_minutes * 60_000
-  const asked = { question_id, agent_id, goal_id, task_id }
+  const subject = { question_id, agent_id, goal_id, task_id }
   await svc
     .use(Store)
     .apply([
-      insertQuestion({ ...asked, call_id, question, options, free_text, default_answer, default_after }),
-      appendEvent({ type: 'question_asked', agent_id, data: { ...asked, question } }),
+      insertQuestion({ ...subject, call_id, question, options, free_text, default_answer, default_after }),
+      appendEvent({ type: 'question_asked', agent_id, data: { ...subject, question } }),
       parkAskingCall({ call_id }),
     ])
   return { verdict: 'park', approval_id: question_id }
@@ -66,12 +66,12 @@ export async function ask(svc: PluginHandle, { call_id, ...asking }: NewQuestion
   const { agent_id, goal_id } = asking
   const question = removeControlCharacters(asking.question)
   const question_id = svc.ports.ids.make('q', 12)
-  const asked = { question_id, agent_id, goal_id, task_id: null, question }
+  const subject = { question_id, agent_id, goal_id, task_id: null, question }
   await svc
     .use(Store)
     .apply([
-      insertQuestion({ ...asked, call_id, options: [...asking.options], ...WITHOUT_DEFAULT }),
-      appendEvent({ type: 'question_asked', agent_id, data: asked }),
+      insertQuestion({ ...subject, call_id, options: [...asking.options], ...WITHOUT_DEFAULT }),
+      appendEvent({ type: 'question_asked', agent_id, data: subject }),
     ])
   return find(svc, question_id)
 }
@@ -96,11 +96,11 @@ export async function answer(
   key: string | null = null,
 ): Promise<Question> {
   await applyDefaults(svc)
-  const asked = await find(svc, question_id)
-  if (asked.status !== 'open') throw closedError(asked)
+  const question = await find(svc, question_id)
+  if (question.status !== 'open') throw closedError(question)
   await refuseAgents(svc, by)
-  const chosen = await clean(svc, 'input', asked.agent_id, matchAnswer(asked, text))
-  const recorded = await record(svc, asked, chosen, by, key)
+  const chosen = await clean(svc, 'input', question.agent_id, matchAnswer(question, text))
+  const recorded = await record(svc, question, chosen, by, key)
   const now = await find(svc, question_id)
   if (!recorded) throw closedError(now)
   return now
@@ -136,8 +136,8 @@ function matchAnswer({ options, free_text }: Question, text: string): string {
 
 /** Applies the defaults of overdue questions. Uses the wall clock, so that a restart changes nothing. */
 export async function applyDefaults(svc: PluginHandle): Promise<void> {
-  for (const asked of await overdueQuestions(svc.use(Store), svc.clock.ms()))
-    await record(svc, asked, asked.default ?? '', null, null)
+  for (const question of await overdueQuestions(svc.use(Store), svc.clock.ms()))
+    await record(svc, question, question.default ?? '', null, null)
 }
 
 /** Records an answer. @returns false when the question is no longer open */

@@ -131,20 +131,20 @@ export const insertQuestion = defineEffect({
     /** Milliseconds after which the default applies. */
     default_after: z.number().int().nullable(),
   }),
-  statements: ({ default_after, call_id, ...asked }, now) => [
+  statements: ({ default_after, call_id, ...question }, now) => [
     {
       sql: `INSERT INTO questions (question_id, agent_id, goal_id, task_id, call_id, question, options, free_text,
               default_answer, default_at, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
-        asked.question_id,
-        asked.agent_id,
-        asked.goal_id ?? '',
-        asked.task_id,
+        question.question_id,
+        question.agent_id,
+        question.goal_id ?? '',
+        question.task_id,
         call_id,
-        asked.question,
-        JSON.stringify(asked.options),
-        asked.free_text,
-        asked.default_answer,
+        question.question,
+        JSON.stringify(question.options),
+        question.free_text,
+        question.default_answer,
         default_after === null ? null : now + default_after,
         now,
       ],

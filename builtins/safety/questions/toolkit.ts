@@ -39,12 +39,14 @@ export function questionsToolkit(svc: PluginHandle): Toolkit {
         parameters: Asking,
         idempotent: true,
         async execute(_, { call_id }) {
-          const asked = await questionOf(svc.use(Store), call_id)
-          if (asked?.answer == null) throw new Error('the question was not recorded; ask again')
+          const question = await questionOf(svc.use(Store), call_id)
+          if (question?.answer == null) throw new Error('the question was not recorded; ask again')
           // A task's client, who is not an operator, may answer its questions.
-          if (asked.answered_by !== null)
-            return asked.task_id === null ? `The operator answered: ${asked.answer}` : `The answer: ${asked.answer}`
-          return `No one answered in time, so your default applies: ${asked.answer}`
+          if (question.answered_by !== null)
+            return question.task_id === null
+              ? `The operator answered: ${question.answer}`
+              : `The answer: ${question.answer}`
+          return `No one answered in time, so your default applies: ${question.answer}`
         },
       }),
     ],

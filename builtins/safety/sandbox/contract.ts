@@ -163,7 +163,7 @@ export interface JailFolder {
   /** Returns the path of an entry, valid while the folder is open. */
   at(name: string): string
   /** Opens the subfolder of this name; links are not followed. */
-  below(name: string, asked: string): Promise<JailFolder>
+  below(name: string, shownPath: string): Promise<JailFolder>
   close(): Promise<void>
 }
 

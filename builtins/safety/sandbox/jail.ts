@@ -101,15 +101,15 @@ class Folder implements JailFolder {
   }
 
   /** Opens a folder. @throws OutsideError when it is not within reach, PathError when it is closed */
-  static async open(files: Files, areas: readonly Area[], path: string, asked: string): Promise<Folder> {
+  static async open(files: Files, areas: readonly Area[], path: string, shownPath: string): Promise<Folder> {
     const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = files.constants
     const handle = await files.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     try {
       const real = LINUX ? await files.readlink(`/proc/self/fd/${handle.fd}`) : await files.realpath(path)
       const same = LINUX || (await handle.stat()).ino === (await files.stat(real)).ino
       const area = areaOf(areas, real)
-      if (!same || !area) throw new OutsideError({ path: asked })
-      await refuseClosed(files, area, real, asked)
+      if (!same || !area) throw new OutsideError({ path: shownPath })
+      await refuseClosed(files, area, real, shownPath)
       return new Folder(files, areas, area, real, handle)
     } catch (error) {
       await handle.close()
@@ -123,8 +123,8 @@ class Folder implements JailFolder {
   }
 
   /** Opens the subfolder of this name; a link is not followed. */
-  below(name: string, asked: string): Promise<Folder> {
-    return Folder.open(this.#files, this.#areas, this.at(name), asked)
+  below(name: string, shownPath: string): Promise<Folder> {
+    return Folder.open(this.#files, this.#areas, this.at(name), shownPath)
   }
 
   close(): Promise<void> {

@@ -36,11 +36,12 @@ async function owedNote(store: Store, { message_id, type, expects_reply }: A2AMe
 }
 
 async function aboutNote(store: Store, { reply_to }: A2AMessage, reader: string): Promise<string> {
-  const asked = reply_to === null ? undefined : await findMessage(store, reply_to)
+  const original = reply_to === null ? undefined : await findMessage(store, reply_to)
   // Another program's line may name any message; what others wrote stays between fences.
-  if (asked?.from_agent !== reader) return ''
-  const words = asked.body.replace(/\s+/g, ' ')
-  const whose = asked.pattern_id === null ? `your ${asked.type}` : `the ${asked.type} that a pattern sent in your name`
+  if (original?.from_agent !== reader) return ''
+  const words = original.body.replace(/\s+/g, ' ')
+  const whose =
+    original.pattern_id === null ? `your ${original.type}` : `the ${original.type} that a pattern sent in your name`
   return `; it answers ${whose} ${JSON.stringify(words.length > QUOTED ? `${words.slice(0, QUOTED - 1)}…` : words)}`
 }
 

@@ -42,8 +42,8 @@ export async function refuseLoops(
   if (before.filter(each => wordsOf(each.body) === words).length >= SAME)
     refuse(`the same text was already sent ${SAME} times within ten minutes`)
   if (!expects_reply || type === 'delegate') return
-  const asked = await openQuestions(store, to, since, QUESTIONS)
-  if (asked.some(question => wordsOf(question.body) === words))
+  const questions = await openQuestions(store, to, since, QUESTIONS)
+  if (questions.some(question => wordsOf(question.body) === words))
     refuse(`${to} has asked the same question and waits for the answer, so asking it back would be circular`)
 }
 

@@ -105,12 +105,15 @@ export class MailService implements Mail {
       message.from_agent,
       message.thread_id,
     )
-    const [asked, said] = [
+    const [readRequest, readReply] = [
       { ...message, read: true },
       { ...reply, read: true },
     ]
-    const sent = [...this.#sendEffect(asked, draft), ...this.#sendEffect(said, { pattern_id: draft.pattern_id })]
-    return { message: asked, answer: said, effects: [...sent, ...(answer.effects ?? [])] }
+    const sent = [
+      ...this.#sendEffect(readRequest, draft),
+      ...this.#sendEffect(readReply, { pattern_id: draft.pattern_id }),
+    ]
+    return { message: readRequest, answer: readReply, effects: [...sent, ...(answer.effects ?? [])] }
   }
 
   async reply(

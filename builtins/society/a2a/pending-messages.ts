@@ -55,8 +55,8 @@ export function unansweredSection(svc: PluginHandle): PromptSection {
         .filter(({ message_id }) => !nudges.some(text => text.includes(message_id)))
         .map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, REMINDER))
       const owed = texts.length > 0 && ['Messages that you read and have not answered:', ...(await Promise.all(texts))]
-      const asked = awaited.length > 0 && [await awaitedText(svc, awaited)]
-      return [owed, asked].flatMap(part => part || []).join('\n\n')
+      const awaitedPart = awaited.length > 0 && [await awaitedText(svc, awaited)]
+      return [owed, awaitedPart].flatMap(part => part || []).join('\n\n')
     },
   }
 }
@@ -91,9 +91,11 @@ export function askedSection(svc: PluginHandle): PromptSection {
     prompts: ['goal_generation', 'goal_opening'],
     async text({ agent_id }, _profile, { nudges }, goal) {
       if (nudges?.length === 0) return undefined
-      const asked = await questionsToOperator(svc.use(Store), agent_id, goal?.created_at ?? null, ASKED)
-      if (asked.length === 0) return undefined
-      const texts = asked.reverse().map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, ASKED_CHARACTERS))
+      const questions = await questionsToOperator(svc.use(Store), agent_id, goal?.created_at ?? null, ASKED)
+      if (questions.length === 0) return undefined
+      const texts = questions
+        .reverse()
+        .map(row => svc.use(Mail).textForModel(messageOf(row), agent_id, ASKED_CHARACTERS))
       return ['What you wrote to the operator before its message:', ...(await Promise.all(texts))].join('\n\n')
     },
   }

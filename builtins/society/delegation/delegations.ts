@@ -156,8 +156,8 @@ export class DelegationService implements Delegations {
     const tooOld = goal_status === 'active'
     const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} no longer exists.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
-    const said = goal_status === null || tooOld ? why : (goal_result ?? '')
-    const result = said.length > LONGEST_RESULT ? `${said.slice(0, LONGEST_RESULT - 1)}…` : said
+    const text = goal_status === null || tooOld ? why : (goal_result ?? '')
+    const result = text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT - 1)}…` : text
     const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []
     const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...resultEffects])

@@ -35,8 +35,8 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
    * Returns the text cleaned for use in later prompts.
    * @throws GuardrailBlockedError
    */
-  const admitText = async (agent_id: string, said: string, longest: number) => {
-    const clean = oneLine(said, longest)
+  const admitText = async (agent_id: string, given: string, longest: number) => {
+    const clean = oneLine(given, longest)
     if (clean === '')
       throw new ReflectionRefusedError({
         message: 'The text is empty after control characters and tags were removed; write some text.',
@@ -47,7 +47,7 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
     if (action !== 'block') return text
     throw new GuardrailBlockedError({ stage: 'memory', kinds: [...new Set(findings.map(({ kind }) => kind))] })
   }
-  const note = (said: string) => oneLine(said, LONGEST_NOTE)
+  const note = (line: string) => oneLine(line, LONGEST_NOTE)
 
   return {
     name: 'identity',
@@ -61,10 +61,10 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           domain: text(40).describe('The subject, in a word or two'),
           opinion: text(300).describe('What you think, in a sentence'),
         }),
-        async execute({ domain: subject, opinion: said }, call) {
+        async execute({ domain: subject, opinion: given }, call) {
           const { agent_id } = call
           const domain = (await admitText(agent_id, subject, 40)).toLowerCase()
-          const opinion = await admitText(agent_id, said, 300)
+          const opinion = await admitText(agent_id, given, 300)
           const before = (await listOpinions(svc.use(Store), agent_id)).find(each => each.domain === domain)
           const instead = before ? ` instead of: ${before.opinion}` : ''
           call.effect(formOpinion({ agent_id, domain, opinion, note: note(`On ${domain}: ${opinion}${instead}`) }))
@@ -76,9 +76,9 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         description:
           'Record in a few sentences how you see the world and your place in it. This replaces your earlier worldview.',
         parameters: z.object({ worldview: text(600) }),
-        async execute({ worldview: said }, call) {
+        async execute({ worldview: given }, call) {
           const { agent_id } = call
-          const worldview = await admitText(agent_id, said, 600)
+          const worldview = await admitText(agent_id, given, 600)
           const before = await worldviewOf(svc.use(Store), agent_id)
           const words = before ? `Changed its worldview: ${worldview}` : `Formed a worldview: ${worldview}`
           call.effect(reviseWorldview({ agent_id, worldview, note: note(words) }))
@@ -89,9 +89,9 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
         name: 'ask_question',
         description: `Keep a question about yourself or the world in mind. At most ${QUESTIONS} can be open.`,
         parameters: z.object({ question: text(300) }),
-        async execute({ question: said }, call) {
+        async execute({ question: given }, call) {
           const { agent_id } = call
-          const question = await admitText(agent_id, said, 300)
+          const question = await admitText(agent_id, given, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
           if (open.length >= QUESTIONS) throw new ReflectionRefusedError({ message: tooManyQuestions(open) })
           const question_id = svc.ports.ids.make('q', 8)
@@ -106,13 +106,15 @@ export function identityToolkit(svc: PluginHandle): Toolkit {
           question_id: z.string().max(64).describe('Id of the question, such as q-1a2b3c4d'),
           answer: text(300).describe('What you found, or why it no longer matters'),
         }),
-        async execute({ question_id, answer: said }, call) {
+        async execute({ question_id, answer: given }, call) {
           const { agent_id } = call
-          const answer = await admitText(agent_id, said, 300)
+          const answer = await admitText(agent_id, given, 300)
           const open = await listQuestions(svc.use(Store), agent_id)
-          const asked = open.find(each => each.question_id === question_id)
-          if (!asked) throw new ReflectionRefusedError({ message: unknownQuestion(question_id, open) })
-          call.effect(resolveQuestion({ agent_id, question_id, note: note(`Answered "${asked.question}": ${answer}`) }))
+          const question = open.find(each => each.question_id === question_id)
+          if (!question) throw new ReflectionRefusedError({ message: unknownQuestion(question_id, open) })
+          call.effect(
+            resolveQuestion({ agent_id, question_id, note: note(`Answered "${question.question}": ${answer}`) }),
+          )
           return 'The question is closed.'
         },
       }),

@@ -111,12 +111,12 @@ const debate: CollaborationPattern = {
   rounds: { usual: 3, max: 10 },
   next({ initiator, participants, task, rounds, answerTo }) {
     const sides = participants.length === 1 ? [initiator, participants[0]!] : [participants[0]!, participants[1]!]
-    const said: { side: string; round: number; argument: string }[] = []
+    const speeches: { side: string; round: number; argument: string }[] = []
     const sent: Step[] = []
     for (let round = 1; round <= rounds; round++) {
       for (const [n, side] of sides.entries()) {
         const other = sides[1 - n]!
-        const last = said.at(-1)
+        const last = speeches.at(-1)
         sent.push({
           step: `argue-${round}-${n}`,
           type: 'request',
@@ -127,11 +127,11 @@ const debate: CollaborationPattern = {
         })
         const answer = answerTo(`argue-${round}-${n}`)
         if (!answer) return { send: sent }
-        if (isDeclined(answer)) return { end: 'declined', result: { side, reason: answer.body, arguments: said } }
-        said.push({ side, round, argument: answer.body })
+        if (isDeclined(answer)) return { end: 'declined', result: { side, reason: answer.body, arguments: speeches } }
+        speeches.push({ side, round, argument: answer.body })
       }
     }
-    return { end: 'completed', result: { sides, rounds, arguments: said } }
+    return { end: 'completed', result: { sides, rounds, arguments: speeches } }
   },
   partial: state => ({ arguments: answers(state) }),
 }
@@ -176,10 +176,10 @@ const swarm: CollaborationPattern = {
   participants: { min: 1, max: 50 },
   rounds: { usual: 1, max: 1 },
   next({ initiator, participants, task, answerTo }) {
-    const asked = participants.map((agent, n) => ({ agent, step: `part-${n + 1}` }))
-    if (!asked.every(({ step }) => answerTo(step)))
+    const parts = participants.map((agent, n) => ({ agent, step: `part-${n + 1}` }))
+    if (!parts.every(({ step }) => answerTo(step)))
       return {
-        send: asked.map(({ agent, step }) => ({
+        send: parts.map(({ agent, step }) => ({
           step,
           type: 'request' as const,
           from: initiator,
@@ -188,7 +188,7 @@ const swarm: CollaborationPattern = {
           body: quote(task),
         })),
       }
-    const instructions = asked.map(({ agent, step }) => {
+    const instructions = parts.map(({ agent, step }) => {
       const { type, body } = answerTo(step)!
       return { agent, declined: type === 'reject', answer: body }
     })

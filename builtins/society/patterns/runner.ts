@@ -241,12 +241,12 @@ export class PatternRunner {
   /** Returns why no answer to a step is expected any more. */
   #whySilent({ pattern_id }: PatternRow, step: Step, messages: PatternState['messages'], gone: Set<string>) {
     if (gone.has(step.to)) return `${step.to} is dead or was deleted.`
-    const asked = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
-    if (!asked) return undefined
+    const request = messages.find(({ message_id }) => message_id === idOf(pattern_id, step.step))
+    if (!request) return undefined
     const { answer_timeout } = this.#limits
     // An agent that sent ACK has time until the run's deadline.
-    const accepted = messages.some(({ reply_to, type }) => reply_to === asked.message_id && type === 'ack')
-    const silent = this.#svc.clock.ms() - Date.parse(asked.ts) >= answer_timeout * 1000
+    const accepted = messages.some(({ reply_to, type }) => reply_to === request.message_id && type === 'ack')
+    const silent = this.#svc.clock.ms() - Date.parse(request.ts) >= answer_timeout * 1000
     return silent && !accepted ? `${step.to} has not answered within ${answer_timeout} s.` : undefined
   }
 

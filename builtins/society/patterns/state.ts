@@ -23,10 +23,10 @@ export function stateOf(
       const id = idOf(pattern_id, step)
       // An ACK is not the answer. Only the recipient of the step can answer it.
       const to = messages.find(({ message_id }) => message_id === id)?.to_agent
-      const said = messages.find(
+      const answer = messages.find(
         ({ reply_to, type, from_agent }) => reply_to === id && type !== 'ack' && from_agent === to,
       )
-      return said ?? declined.get(step)
+      return answer ?? declined.get(step)
     },
   }
 }

@@ -120,13 +120,13 @@ export class SufferingService implements Suffering {
   }
 
   add(agent_id: string, stressor: string, { severity, note = '' }: { severity?: number; note?: string } = {}): Effect {
-    const asked = { agent_id, stressor, severity: severity ?? null, note }
-    return appendEvent({ type: 'stressor_added', agent_id, data: parse(StressorAdded, asked, 'The stressor') })
+    const data = { agent_id, stressor, severity: severity ?? null, note }
+    return appendEvent({ type: 'stressor_added', agent_id, data: parse(StressorAdded, data, 'The stressor') })
   }
 
   resolve(agent_id: string, stressor: string, { note = '' }: { note?: string } = {}): Effect {
-    const asked = { agent_id, stressor, note }
-    return appendEvent({ type: 'stressor_eased', agent_id, data: parse(StressorEased, asked, 'The stressor') })
+    const data = { agent_id, stressor, note }
+    return appendEvent({ type: 'stressor_eased', agent_id, data: parse(StressorEased, data, 'The stressor') })
   }
 
   async state(agent: AgentRow): Promise<SufferingState> {

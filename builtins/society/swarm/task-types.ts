@@ -94,10 +94,10 @@ export function classify(types: readonly TaskType[], objective: string, tools: r
   const called = new Set(tools)
   let best = { name: GENERAL, score: 0 }
   for (const type of types) {
-    const said = Object.entries(type.words).filter(([stem]) => [...words].some(word => word.startsWith(stem)))
+    const matches = Object.entries(type.words).filter(([stem]) => [...words].some(word => word.startsWith(stem)))
     const done = Object.entries(type.tools).filter(([tool]) => called.has(tool))
-    const begun = said.filter(([stem]) => first.startsWith(stem))
-    const score = [...said, ...begun, ...done].reduce((sum, [, weight]) => sum + weight, 0)
+    const begun = matches.filter(([stem]) => first.startsWith(stem))
+    const score = [...matches, ...begun, ...done].reduce((sum, [, weight]) => sum + weight, 0)
     if (score >= THRESHOLD && score > best.score) best = { name: type.name, score }
   }
   return best.name

@@ -34,9 +34,9 @@ export async function failureOf(
   { agent_id }: ToolCall,
   what = 'the call failed.',
 ): Promise<Error> {
-  const said = markUntrusted(`the error message of ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
+  const message = markUntrusted(`the error message of ${who}`, cut(text.trim() || 'nothing', ERROR_CHARS))
   const guardrails = svc.has(Guardrails) ? svc.use(Guardrails) : undefined
-  if (!guardrails?.watches('tool_result')) return new Error(`${what} ${said}`)
-  const checked = await guardrails.check('tool_result', said, { agent_id })
+  if (!guardrails?.watches('tool_result')) return new Error(`${what} ${message}`)
+  const checked = await guardrails.check('tool_result', message, { agent_id })
   return new Error(`${what} ${checked.action === 'block' ? '[A guardrail withheld the reason.]' : checked.text}`)
 }

@@ -78,7 +78,7 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
     return { name, why: 'it runs only as a background task of the protocol, which is not supported' }
   const schema = cleanSchema(inputSchema)
   if (!schema) return { name, why: `its argument schema is nested too deeply, or exceeds ${LONGEST_SCHEMA} characters` }
-  const said = canonicalJson({ name, title, description, inputSchema, annotations })
+  const definition = canonicalJson({ name, title, description, inputSchema, annotations })
   return {
     name,
     schema,
@@ -87,6 +87,6 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
     destructive: annotations.destructiveHint === true && annotations.readOnlyHint !== true,
     read_only: annotations.readOnlyHint === true,
     repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
-    hash: createHash('sha256').update(said).digest('hex'),
+    hash: createHash('sha256').update(definition).digest('hex'),
   }
 }

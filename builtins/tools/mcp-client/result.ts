@@ -68,8 +68,8 @@ function isSame(text: string, data: unknown): boolean {
   const inside: unknown = values.length === 1 ? values[0] : data
   if (inside === text) return true
   try {
-    const said: unknown = JSON.parse(text)
-    return isDeepStrictEqual(said, data) || isDeepStrictEqual(said, inside)
+    const value: unknown = JSON.parse(text)
+    return isDeepStrictEqual(value, data) || isDeepStrictEqual(value, inside)
   } catch {
     return false
   }

@@ -150,8 +150,8 @@ export class Server {
     if (!this.#known) return
     const of = JSON.stringify(this.#known)
     if (this.#offer?.of === of || this.#stop.signal.aborted) return
-    const run: CallTool = (...asked) => this.#call(...asked)
-    const check: Schemas['check'] = (...asked) => this.#svc.use(Schemas).check(...asked)
+    const run: CallTool = (...args) => this.#call(...args)
+    const check: Schemas['check'] = (...args) => this.#svc.use(Schemas).check(...args)
     const { toolkit, shown } = toolkitOf(this.name, this.settings, this.#known, run, check)
     this.#shown = shown
     void this.#offer?.undo()

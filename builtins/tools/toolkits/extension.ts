@@ -63,8 +63,8 @@ function countedIntercept(intercept: Intercept, interceptor: Interceptor, call: 
       throw error
     }
   })
-  return async (...asked: Parameters<Intercept>) => {
-    const end = await run(...asked)
+  return async (...args: Parameters<Intercept>) => {
+    const end = await run(...args)
     if ('error' in end) throw end.error
     return end.result
   }

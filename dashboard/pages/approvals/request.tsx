@@ -95,7 +95,7 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
           </button>
         </p>
       ) : (
-        <Arguments value={approval.arguments} whole={whole !== undefined} asked={whole !== undefined} />
+        <Arguments value={approval.arguments} whole={whole !== undefined} isRequested={whole !== undefined} />
       )}
       {typeof preview === 'string' && <pre class="code">{visible(preview)}</pre>}
       {approval.folders.length > 0 && (

@@ -29,8 +29,8 @@ export function Fleet({ place }: { place: Place }) {
     all: all === 'true',
     ...windowOf(place),
   }
-  const asked = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as FleetQuery) })
-  const fleet = useLasting('fleet', asked)
+  const fresh = useQuery(`fleet ${JSON.stringify(wanted)}`, { ask: () => api.agents.fleet(wanted as FleetQuery) })
+  const fleet = useLasting('fleet', fresh)
   const every = useHeartbeat()
   const shared = sharedNames(fleet.data ? namedIn(fleet.data) : [])
   const begin = (

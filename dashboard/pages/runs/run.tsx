@@ -24,12 +24,12 @@ export function Run({ run_id, place }: { run_id: string; place: Place }) {
       : after !== undefined
         ? { after: Number(after) }
         : { newest: true }
-  const asked = useQuery(`trace ${run_id} ${agent} ${before ?? ''} ${after ?? ''}`, {
+  const fresh = useQuery(`trace ${run_id} ${agent} ${before ?? ''} ${after ?? ''}`, {
     ask: () => api.runs.trace({ run_id, limit: EVENTS, ...part, ...(agent ? { agent_id: agent } : {}) }),
     // Older parts do not change.
     on: isNewest ? ofKinds('cycle_done', 'task_', 'tool_result') : never,
   })
-  const trace = useLasting(`${run_id} ${agent}`, asked)
+  const trace = useLasting(`${run_id} ${agent}`, fresh)
   return (
     <>
       <div class="page-head">

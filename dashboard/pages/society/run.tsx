@@ -103,12 +103,12 @@ function Messages({ run: { pattern_id, messages } }: { run: Run }) {
   return (
     <Card title="Messages">
       <Loaded query={query}>
-        {said =>
-          said.length === 0 ? (
+        {listed =>
+          listed.length === 0 ? (
             <Empty title="No messages yet." />
           ) : (
             <ol class="plain list tall">
-              {said.map(message => (
+              {listed.map(message => (
                 <Message
                   key={message.message_id}
                   message={message}

@@ -90,11 +90,11 @@ interface AskedPage<T> extends Pick<QueryOptions<unknown>, 'on'> {
  */
 export function usePage<T>(of: string, { filter = '', ask, on }: AskedPage<T>): ListPage<T> {
   const { limit, offset } = windowOf(usePlace())
-  const asked = useQuery(`${of} ${filter} from ${offset}`, {
+  const fresh = useQuery(`${of} ${filter} from ${offset}`, {
     ask: () => ask({ limit: limit + 1, offset }),
     ...(on ? { on } : {}),
   })
-  const query = useLasting(of, asked)
+  const query = useLasting(of, fresh)
   const rows = query.data?.slice(0, limit)
   const hasNext = (query.data?.length ?? 0) > limit
   return {

@@ -7,20 +7,20 @@ interface ArgumentsProps {
   /** Whether all of them are shown without scrolling. */
   whole?: boolean
   /** Whether the reader asked for the arguments. */
-  asked?: boolean
+  isRequested?: boolean
 }
 
 /**
  * All arguments of a call, each by itself: a string of several lines as text, everything else as JSON. Short ones come
  * first, so that no long one pushes them out of view.
  */
-export function Arguments({ value, whole = false, asked = false }: ArgumentsProps) {
+export function Arguments({ value, whole = false, isRequested = false }: ArgumentsProps) {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return <Code value={value} label="Arguments" />
   const each = Object.entries(value)
     .map(([name, argument]) => ({ name, text: textOf(argument) }))
     .sort((a, b) => a.text.length - b.text.length)
-  const ref = asked ? focusOnMount : null
+  const ref = isRequested ? focusOnMount : null
   return (
     // biome-ignore lint/a11y: what scrolls must be reachable by the keyboard, and is no set of fields.
     <div ref={ref} role="group" class={whole ? 'code whole' : 'code'} tabIndex={0} aria-label="Arguments">

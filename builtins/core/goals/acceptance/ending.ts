@@ -110,12 +110,12 @@ export class GoalClaimCheck {
   async #checkAnswer({ unconfirmed, summary }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused, acceptance } = this.#goal
     if (!unconfirmed || readAcceptance(acceptance).length > 0) return undefined
-    const said = `${this.#refused} ${summary}`
-    const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, said, this.#reach))
+    const claim = `${this.#refused} ${summary}`
+    const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, claim, this.#reach))
     if (missing.length === 0) return undefined
     const problem = missing.map(file => `The file ${JSON.stringify(file)} does not exist in your workspace.`).join(' ')
     if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
-    this.#refused = said
+    this.#refused = claim
     await this.#refuseOnce()
     return `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
   }

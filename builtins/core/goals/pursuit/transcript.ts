@@ -46,8 +46,8 @@ export class Transcript {
 
   /** Stores received messages and the answer, unless both are empty, and reserves the places of the calls' results. */
   answer(received: readonly Message[], message: Message, calls: readonly PlannedCall[]): TranscriptRow[] {
-    const said = [...received, ...(isEmptyAnswer(message) ? [] : [message])]
-    const added = said.map(each => ({ seq: this.#next++, message: toStoredMessage(each) }))
+    const messages = [...received, ...(isEmptyAnswer(message) ? [] : [message])]
+    const added = messages.map(each => ({ seq: this.#next++, message: toStoredMessage(each) }))
     this.#reserve(this.#next, calls)
     for (const row of added) this.#push(row)
     return added

@@ -53,9 +53,9 @@ export const goalsContext = operation({
     const tools = svc.use(Runtime).toolsFor(profile)
     const sections = await sectionsFor(svc, 'goal_pursuit', agent, profile)
     const system_parts = pursuitParts(profile, await svc.use(Profiles).skills(profile), sections, tools)
-    const said = goal_id === null ? [] : await loadTranscript(svc.use(Store), goal_id)
+    const transcript = goal_id === null ? [] : await loadTranscript(svc.use(Store), goal_id)
     const system: Message = { role: 'system', content: system_parts.join('\n\n') }
-    const messages = [system, ...said.map(({ message }) => message)]
+    const messages = [system, ...transcript.map(({ message }) => message)]
     const report = await models.measure({
       model: agent.model || profile.model || null,
       messages,

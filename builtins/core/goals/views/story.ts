@@ -60,8 +60,8 @@ export const goalsTranscript = operation({
       at: isoTime(created_at),
     }))
   },
-  render: said =>
-    said
+  render: messages =>
+    messages
       .map(message => {
         const { content, tool_calls = [] } = message
         const calls = tool_calls.map(

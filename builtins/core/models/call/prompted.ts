@@ -22,12 +22,12 @@ The tools are:`
 export function promptedRequest(request: ModelRequest): ModelRequest {
   const { tools, messages } = request
   const isSystem = messages[0]?.role === 'system'
-  const said = isSystem ? messages.slice(1) : messages
+  const conversation = isSystem ? messages.slice(1) : messages
   const system = [isSystem ? messages[0]!.content : '', tools.length > 0 ? describeTools(tools) : '']
   const first: Message[] = system.some(Boolean)
     ? [{ role: 'system', content: system.filter(Boolean).join('\n\n') }]
     : []
-  return { ...request, tools: [], messages: [...first, ...inTurns(said.map(plainMessage))] }
+  return { ...request, tools: [], messages: [...first, ...inTurns(conversation.map(plainMessage))] }
 }
 
 function describeTools(tools: readonly ToolSpec[]): string {

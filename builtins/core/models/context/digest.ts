@@ -21,10 +21,10 @@ const FRAME =
  */
 export function digestOf(messages: readonly Message[], limit: number): string {
   const words = wordsIn(messages)
-  const said = newest(words, limit * WORDS_SHARE)
+  const texts = newest(words, limit * WORDS_SHARE)
   const steps = stepsOf(messages)
-  const done = newest(steps, limit - said.tokens)
-  const olderWords = words.length - said.entries.length
+  const done = newest(steps, limit - texts.tokens)
+  const olderWords = words.length - texts.entries.length
   const olderSteps = steps.slice(0, steps.length - done.entries.length)
   return [
     FRAME,
@@ -32,7 +32,7 @@ export function digestOf(messages: readonly Message[], limit: number): string {
     ...section('What was said and done, oldest first', [
       ...(olderWords > 0 ? [`(${olderWords} older messages to you were left out)`] : []),
       ...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []),
-      ...[...said.entries, ...done.entries].sort((a, b) => a.at - b.at).map(({ line }) => line),
+      ...[...texts.entries, ...done.entries].sort((a, b) => a.at - b.at).map(({ line }) => line),
     ]),
   ].join('\n')
 }
@@ -64,13 +64,13 @@ function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
   return messages.flatMap(({ role, content, tool_calls = [], is_report }, at) => {
     if (is_report) return [{ at, name: 'report', line: `to you: ${gist(content)}` }]
     if (role !== 'assistant') return []
-    const said = content.trim() === '' ? [] : [{ at, name: 'text', line: `you said: ${gist(content)}` }]
+    const texts = content.trim() === '' ? [] : [{ at, name: 'text', line: `you said: ${gist(content)}` }]
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
       const result = results.get(id)
       const outcome = result ? outcomeOf(result) : 'no result'
       return { at, name, line: `${name} ${briefly(args)} → ${outcome}` }
     })
-    return [...said, ...calls]
+    return [...texts, ...calls]
   })
 }
 

@@ -70,7 +70,7 @@ export class ContextEngine {
   async call(target: Target, call: ModelCall, ask: (sent: ModelCall) => Promise<ModelAnswer>): Promise<ModelAnswer> {
     const { purpose } = call
     const rules = rulesFor(target)
-    const said = returnable(call.messages, target, rules)
+    const conversation = returnable(call.messages, target, rules)
     const facts = await this.#facts(target)
     /** A request refused for an unknown reason; it is sent once more, plain and about half as large. */
     let refused:
@@ -80,7 +80,7 @@ export class ContextEngine {
       const known = await this.#windows.limits(target, facts, purpose)
       const limits = refused ? { ...known, window: Math.min(known.window, smallerWindow(refused.fitted)) } : known
       const tools = toolsFor(call, limits)
-      const shown = refused ? plain(said) : await this.#visibleMessages(target, facts, said)
+      const shown = refused ? plain(conversation) : await this.#visibleMessages(target, facts, conversation)
       const fitted = fitRequest(
         { ...call, tools, messages: shown },
         { ...limits, smallest: refusals === MAX_REFUSALS },
@@ -107,7 +107,8 @@ export class ContextEngine {
         const cut_at = this.#windows.calibrate(target, purpose, fitted, answer.spend)
         if (cut_at !== undefined) await this.#noteCutByServer(target, purpose, fitted, cut_at)
         // Only the size changed, so the first request was refused for its size.
-        if (refused && isSame(said, plain(said))) await this.#windows.learn(target, null, refused.fitted)
+        if (refused && isSame(conversation, plain(conversation)))
+          await this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
         // A refused summary is replaced by a digest instead.

@@ -98,7 +98,7 @@ export function fitRequest(
   const window = Math.floor(stated / ratio)
   const head = messages.findIndex(({ role }) => role !== 'system')
   const start = head < 0 ? messages.length : head
-  const said = messages.slice(start)
+  const conversation = messages.slice(start)
   const tally = { cut: 0 }
   const system = boundedSystem(messages.slice(0, start), system_parts, window * SYSTEM_SHARE, tally)
   const [systemTokens, toolTokens] = [messagesTokens(system), toolsTokens(tools)]
@@ -114,8 +114,8 @@ export function fitRequest(
   const input = window - answer
   const space = Math.max(input - fixed, input * MESSAGE_SHARE)
   const { context_full, context_target } = smallest ? SMALLEST : settings
-  const fitted = fittingOf(said, { full: space * context_full, target: space * context_target, input })
-  fitted.replay(said)
+  const fitted = fittingOf(conversation, { full: space * context_full, target: space * context_target, input })
+  fitted.replay(conversation)
   const fittedMessages = fitted.shown()
   return {
     messages: [...system, ...fittedMessages],
@@ -145,10 +145,10 @@ interface FittingSizes {
 const replayed = new WeakMap<Message, Fitting>()
 
 /** Returns the replay state that this conversation continues, or a new one. */
-function fittingOf(said: readonly Message[], sizes: FittingSizes): Fitting {
-  const [first] = said
+function fittingOf(conversation: readonly Message[], sizes: FittingSizes): Fitting {
+  const [first] = conversation
   const known = first && replayed.get(first)
-  if (known?.leadsTo(said, sizes)) return known
+  if (known?.leadsTo(conversation, sizes)) return known
   const begun = new Fitting(sizes)
   if (first) replayed.set(first, begun)
   return begun
@@ -169,9 +169,9 @@ class Fitting {
   /** Messages that always come first: the goal, the summary, and the person's message that the summary covers. */
   #front: readonly Message[] = []
   /** The newest message of the person, where the conversation is with one: what the model works on. */
-  #asked: Message | undefined
+  #instruction: Message | undefined
   /** Messages after those that the summary covers, with the middle cut out of long ones. */
-  #said: Message[] = []
+  #unsummarized: Message[] = []
   #view: Message[] = []
   /** Index in `#said` at which the view begins, and the messages before it. */
   #from = 0
@@ -189,19 +189,19 @@ class Fitting {
   }
 
   /** Returns whether this conversation continues the replayed one with an answer, with the same sizes. */
-  leadsTo(said: readonly Message[], { full, target, input }: FittingSizes): boolean {
+  leadsTo(conversation: readonly Message[], { full, target, input }: FittingSizes): boolean {
     const isSameSize = full === this.#full && target === this.#target && input === this.#input
-    const next = said[this.#original.length]
+    const next = conversation[this.#original.length]
     if (!isSameSize || (next && next.role !== 'assistant')) return false
-    return this.#original.every((message, n) => message === said[n])
+    return this.#original.every((message, n) => message === conversation[n])
   }
 
   /** Replays the messages that are not replayed yet. */
-  replay(said: readonly Message[]): void {
-    for (let n = this.#original.length; n < said.length; n++) {
-      this.#add(said[n]!)
+  replay(conversation: readonly Message[]): void {
+    for (let n = this.#original.length; n < conversation.length; n++) {
+      this.#add(conversation[n]!)
       // A request was sent here: an answer follows, or it is the current request.
-      if (n === said.length - 1 || said[n + 1]!.role === 'assistant') this.#makeRoom()
+      if (n === conversation.length - 1 || conversation[n + 1]!.role === 'assistant') this.#makeRoom()
     }
   }
 
@@ -219,8 +219,8 @@ class Fitting {
       return
     }
     const isAsked = message.role === 'user' && !message.is_notice && !message.is_report
-    if (isAsked && this.#original[0]!.is_notice) this.#asked = message
-    this.#said.push(message)
+    if (isAsked && this.#original[0]!.is_notice) this.#instruction = message
+    this.#unsummarized.push(message)
     this.#view.push(message)
     this.#tokens += messageTokens(message)
   }
@@ -240,16 +240,16 @@ class Fitting {
 
   /** Replaces messages by their summary. Later messages are shown uncleared again. */
   #summarize(message: Message, { keeps, model }: SummaryMark): void {
-    const from = Math.max(this.#said.length - keeps, 0)
+    const from = Math.max(this.#unsummarized.length - keeps, 0)
     this.summarized += from
     this.summary_model = model
-    for (const call of keptCalls(this.#said.slice(0, from))) this.#lost.add(call)
-    this.#said = this.#said.slice(from)
-    const asked = this.#asked && !this.#said.includes(this.#asked) ? [this.#asked] : []
-    const text = summaryText(message, [...this.#lost], asked[0]?.content)
+    for (const call of keptCalls(this.#unsummarized.slice(0, from))) this.#lost.add(call)
+    this.#unsummarized = this.#unsummarized.slice(from)
+    const instruction = this.#instruction && !this.#unsummarized.includes(this.#instruction) ? [this.#instruction] : []
+    const text = summaryText(message, [...this.#lost], instruction[0]?.content)
     const content = shortenTo(text, this.#input * RECORD_SHARE)
-    this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }, ...asked]
-    this.#view = [...this.#said]
+    this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }, ...instruction]
+    this.#view = [...this.#unsummarized]
     this.#from = this.#uncleared = this.cleared = this.digested = 0
     this.#tokens = messagesTokens(this.shown())
   }
@@ -317,10 +317,10 @@ class Fitting {
     this.#uncleared = Math.max(0, this.#uncleared - to)
     this.digested = this.#from
     if (this.#from === 0) return
-    const covered = this.#said.slice(0, this.#from)
-    const asked = covered.filter(each => each === this.#asked)
-    const recorded = covered.map(each => (each === this.#asked ? { ...each, content: BELOW } : each))
-    this.#opening = [...this.#front, { role: 'user', content: digestOf(recorded, share) }, ...asked]
+    const covered = this.#unsummarized.slice(0, this.#from)
+    const instruction = covered.filter(each => each === this.#instruction)
+    const recorded = covered.map(each => (each === this.#instruction ? { ...each, content: BELOW } : each))
+    this.#opening = [...this.#front, { role: 'user', content: digestOf(recorded, share) }, ...instruction]
     this.#tokens = messagesTokens(this.shown())
   }
 

@@ -50,11 +50,11 @@ const TAGS = ['goal', 'record', 'conversation'] as const
 /**
  * Returns a summary as the model of the pursuit reads it.
  * @param kept calls whose removed results are needed for further work
- * @param asked message of the user that follows the summary, and is left out of it
+ * @param instruction message of the user that follows the summary, and is left out of it
  */
-export function summaryText({ content, summary }: Message, kept: readonly string[] = [], asked?: string): string {
+export function summaryText({ content, summary }: Message, kept: readonly string[] = [], instruction?: string): string {
   const { older_orders = 0 } = summary ?? {}
-  const orders = (summary?.orders ?? []).filter(order => order !== asked)
+  const orders = (summary?.orders ?? []).filter(order => order !== instruction)
   const older = older_orders > 0 ? [`(${older_orders} older ones are part of the record above)`] : []
   const messages = orders.length > 0 ? ['', `${ORDERS}:`, ...older, ...orders.map(order => `- ${order}`)] : []
   const again = kept.length > 0 ? ['', `${KEPT_TITLE}:`, ...kept.map(call => `- ${call}`)] : []
@@ -72,7 +72,7 @@ export function summaryRequest(
   { keeps, limit, source_limit }: SummaryDue,
   remembers: boolean,
 ): Message[] {
-  const { goal, before, said } = partsOf(messages, keeps)
+  const { goal, before, covered } = partsOf(messages, keeps)
   const record = before ? wrapInTag('record', before.content) : ''
   const left = source_limit - textTokens(record)
   const headings = SECTIONS.map(([heading, , what]) => `## ${heading}\n(${what})`)
@@ -90,7 +90,7 @@ export function summaryRequest(
   const user = [
     goal && wrapInTag('goal', shortenTo(goal.content, source_limit / 4)),
     record && `The record so far. Keep what still matters of it:\n${record}`,
-    wrapInTag('conversation', conversationText(said, left)),
+    wrapInTag('conversation', conversationText(covered, left)),
     `Write the record now, beginning with "## ${SECTIONS[0][0]}".`,
   ]
   return [
@@ -127,12 +127,12 @@ function summaryMessage(
   content: string,
   model: string,
 ): Message {
-  const { before, said } = partsOf(messages, keeps)
-  const words = said
+  const { before, covered } = partsOf(messages, keeps)
+  const words = covered
     .filter(({ role, is_notice, is_report, from_operator }) =>
       role === 'user' ? !is_notice && !is_report : from_operator,
     )
-    .map(message => (message.role === 'user' ? message.content : resultLine(message, said)))
+    .map(message => (message.role === 'user' ? message.content : resultLine(message, covered)))
   const all = [...new Set([...(before?.summary?.orders ?? []), ...words].toReversed())]
   const orders: string[] = []
   let left = orders_limit
@@ -153,16 +153,16 @@ function summaryMessage(
 
 /** Returns the goal, the last summary, and the messages after it that the next summary covers. */
 function partsOf(messages: readonly Message[], keeps: number) {
-  const said = messages.filter(({ role }) => role !== 'system')
-  const at = said.findLastIndex(({ summary }) => summary !== undefined)
-  const before = said[at]
+  const conversation = messages.filter(({ role }) => role !== 'system')
+  const at = conversation.findLastIndex(({ summary }) => summary !== undefined)
+  const before = conversation[at]
   const words = (part: readonly Message[]) => part.filter(({ summary }) => !summary)
-  const earlier = words(said.slice(1, Math.max(at, 1)))
+  const earlier = words(conversation.slice(1, Math.max(at, 1)))
   const kept = before ? earlier.slice(Math.max(earlier.length - (before.summary?.keeps ?? 0), 0)) : []
-  const since = [...kept, ...words(said.slice(Math.max(at + 1, 1)))]
+  const since = [...kept, ...words(conversation.slice(Math.max(at + 1, 1)))]
   // A continued session begins with the summary of the earlier one.
-  const goal = said[0]?.summary ? undefined : said[0]
-  return { goal, before, said: since.slice(0, Math.max(since.length - keeps, 0)) }
+  const goal = conversation[0]?.summary ? undefined : conversation[0]
+  return { goal, before, covered: since.slice(0, Math.max(since.length - keeps, 0)) }
 }
 
 /**

@@ -77,9 +77,9 @@ export class LearnedModels {
   async #find(target: Target, configuration: string, known: Known | undefined): Promise<LearnedFacts> {
     const isSame = known?.configuration === configuration
     if (!this.#svc.has(Store)) return isSame ? known.facts : NOTHING_LEARNED
-    const asked = { model: target.id, endpoint: endpointOf(target), configuration }
+    const key = { model: target.id, endpoint: endpointOf(target), configuration }
     try {
-      return (await findLearned(this.#svc.use(Store), asked)) ?? NOTHING_LEARNED
+      return (await findLearned(this.#svc.use(Store), key)) ?? NOTHING_LEARNED
     } catch {
       return isSame ? known.facts : NOTHING_LEARNED
     }

@@ -79,11 +79,11 @@ function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessagePara
 /** Converts a message to content blocks. Omits blank text, which the API refuses. */
 function blocksOf(message: SentMessage): ContentBlockParam[] {
   const { role, content, tool_calls = [], tool_call_id, is_error, images = [] } = message
-  const said = content.trim() ? [{ type: 'text' as const, text: content }] : []
+  const texts = content.trim() ? [{ type: 'text' as const, text: content }] : []
   const shown = images.map(imageBlock)
   if (role === 'tool') {
     const result: ToolResultBlockParam = { type: 'tool_result', tool_use_id: idOf(tool_call_id ?? '') }
-    const given = shown.length > 0 ? { content: [...said, ...shown] } : content.trim() ? { content } : {}
+    const given = shown.length > 0 ? { content: [...texts, ...shown] } : content.trim() ? { content } : {}
     return [{ ...result, ...given, ...(is_error ? { is_error } : {}) }]
   }
   const calls = tool_calls.map(({ id, name, arguments: args }) => ({
@@ -92,7 +92,7 @@ function blocksOf(message: SentMessage): ContentBlockParam[] {
     name,
     input: isTree(args) ? args : { unparsed: args },
   }))
-  return [...shown, ...said, ...calls]
+  return [...shown, ...texts, ...calls]
 }
 
 function imageBlock({ media_type, data = '' }: SentImage): ImageBlockParam {

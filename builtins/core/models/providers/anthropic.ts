@@ -78,8 +78,8 @@ export function anthropic(
     refuseWithoutKey(endpoint, model)
     const { messages } = await connect()
     try {
-      const asked = messages.create({ ...anthropicRequest(request), stream: false }, { signal })
-      const answer = await asked.withResponse()
+      const pending = messages.create({ ...anthropicRequest(request), stream: false }, { signal })
+      const answer = await pending.withResponse()
       refuseWebPage(endpoint, model, answer.response)
       return eventsOfAnswer(answer.data)
     } catch (error) {

@@ -33,10 +33,10 @@ function readable(text: string): string {
  * Returns the message of an error body: a string, an object with one, or an array of these. A `loc` names the request
  * key in question.
  */
-function wordsIn(said: unknown): string | undefined {
-  if (typeof said === 'string') return said || undefined
-  if (Array.isArray(said)) return said.map(wordsIn).filter(Boolean).join('; ') || undefined
-  if (!isTree(said)) return undefined
-  const place = Array.isArray(said.loc) && said.loc.length > 1 ? `${said.loc.at(-1)}: ` : ''
-  return wordsIn(said.message) ?? (typeof said.msg === 'string' ? place + said.msg : wordsIn(said.detail))
+function wordsIn(body: unknown): string | undefined {
+  if (typeof body === 'string') return body || undefined
+  if (Array.isArray(body)) return body.map(wordsIn).filter(Boolean).join('; ') || undefined
+  if (!isTree(body)) return undefined
+  const place = Array.isArray(body.loc) && body.loc.length > 1 ? `${body.loc.at(-1)}: ` : ''
+  return wordsIn(body.message) ?? (typeof body.msg === 'string' ? place + body.msg : wordsIn(body.detail))
 }

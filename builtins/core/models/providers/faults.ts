@@ -33,8 +33,8 @@ export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock
   const { problem, ...facts } = describe(error, endpoint, clock)
   const { key = '' } = endpoint
   // A shorter key, such as "ollama", is no secret and may be part of other words.
-  const said = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
-  return new ModelError({ model, problem: said }, { cause: error, ...facts })
+  const masked = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
+  return new ModelError({ model, problem: masked }, { cause: error, ...facts })
 }
 
 interface Description {
@@ -91,20 +91,20 @@ function refusal(
   // Where the body is no JSON, the SDK's message begins with the status.
   const plain = errorMessage(error).replace(`${status} `, '')
   const empty = status === 404 ? 'the answer is empty; check the base URL' : 'the answer is empty'
-  const said = brief(body?.message ?? (plain === 'status code (no body)' ? empty : plain))
+  const message = brief(body?.message ?? (plain === 'status code (no body)' ? empty : plain))
   const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${bounded(body?.message ?? errorMessage(error))}`
   const overflow = overflowIn(status, whole)
-  if (overflow) return isOverflow(`HTTP ${status}: ${said}`, overflow)
+  if (overflow) return isOverflow(`HTTP ${status}: ${message}`, overflow)
   const refused = refusalIn(status, whole)
   if (refused) {
     const { remedy, ...facts } = refused
-    return { problem: `HTTP ${status}: ${said}; ${remedy}`, transient: false, billed: false, ...facts }
+    return { problem: `HTTP ${status}: ${message}; ${remedy}`, transient: false, billed: false, ...facts }
   }
   // An exhausted quota is also a 429, but waiting does not help.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402
   const transient = status === 408 || status === 429 || status >= 500
   return {
-    problem: `HTTP ${status}: ${said}`,
+    problem: `HTTP ${status}: ${message}`,
     kind: isEmpty ? 'quota' : kindOf(status),
     http_status: status,
     transient: transient && !isEmpty,
@@ -133,12 +133,12 @@ function kindOf(status: number): ModelFailure {
  * is compared with the server's own `date` header, so a wrong local clock does not matter.
  */
 function retryAfterOf(headers: Headers | undefined, clock: Pick<Clock, 'ms'>): number | undefined {
-  const [ms, asked, said] = ['retry-after-ms', 'retry-after', 'date'].map(
+  const [ms, retryAfter, date] = ['retry-after-ms', 'retry-after', 'date'].map(
     name => headers?.get(name)?.trim() || undefined,
   )
-  const seconds = Number(ms === undefined ? (asked ?? Number.NaN) : Number(ms) / 1000)
+  const seconds = Number(ms === undefined ? (retryAfter ?? Number.NaN) : Number(ms) / 1000)
   if (Number.isFinite(seconds)) return seconds >= 0 ? seconds : undefined
-  const [until, now] = [Date.parse(asked ?? ''), Date.parse(said ?? '')]
+  const [until, now] = [Date.parse(retryAfter ?? ''), Date.parse(date ?? '')]
   if (Number.isNaN(until)) return undefined
   return Math.max(0, (until - (Number.isNaN(now) ? clock.ms() : now)) / 1000)
 }

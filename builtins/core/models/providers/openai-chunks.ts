@@ -33,29 +33,29 @@ class ChunkReading {
   #over = false
   #done = false
   #refused = false
-  #said = false
+  #hasContent = false
 
   /** @throws SyntaxError, ZodError, or the error that the server reports instead of a chunk */
   read(data: string): readonly ModelEvent[] {
     this.#over ||= data.startsWith(DONE)
-    if (this.#over) return this.#said ? this.#end(null) : []
+    if (this.#over) return this.#hasContent ? this.#end(null) : []
     const raw = JSON.parse(data)
     refuseReported(raw)
     const word = wordIn(raw)
-    this.#said ||= Boolean(word)
+    this.#hasContent ||= Boolean(word)
     if (word !== undefined) return [{ type: 'text', text: word }]
     const { choices, usage } = Chunk.parse(raw)
     const [choice] = choices ?? []
-    const said = choice?.delta
-    const calls = callsIn(said)
-    const text = said?.content?.text ?? said?.refusal ?? ''
+    const delta = choice?.delta
+    const calls = callsIn(delta)
+    const text = delta?.content?.text ?? delta?.refusal ?? ''
     this.#toolCalls.add(calls)
-    if (said) this.#returned.add({ ...said, thinking: said.content?.thinking })
-    this.#refused ||= Boolean(said?.refusal)
-    this.#said ||= text !== '' || calls.length > 0
+    if (delta) this.#returned.add({ ...delta, thinking: delta.content?.thinking })
+    this.#refused ||= Boolean(delta?.refusal)
+    this.#hasContent ||= text !== '' || calls.length > 0
     // An empty text shows activity: a model that thinks or writes a long tool call is not idle.
     const events: ModelEvent[] = [
-      ...reasoningEvents(said),
+      ...reasoningEvents(delta),
       { type: 'text', text, chars: text.length + charsOfCalls(calls) },
     ]
     if (usage) events.push(...usageEvents(usage))

@@ -52,8 +52,8 @@ function isStrict(schema: unknown): boolean {
 }
 
 function wireMessage(message: SentMessage, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {
-  const { role, content: said, tool_calls = [], tool_call_id, images = [] } = message
-  const content = wellFormed(said)
+  const { role, content: text, tool_calls = [], tool_call_id, images = [] } = message
+  const content = wellFormed(text)
   if (role === 'user' && images.length > 0) return { role, content: [...textPart(content), ...images.map(imagePart)] }
   if (role === 'tool') return { role, content, tool_call_id: tool_call_id ?? '' }
   if (role !== 'assistant') return { role, content }
@@ -157,14 +157,14 @@ export const Completion = z.object({
 })
 
 /** Returns the tool calls of a message, or pieces of them. Older servers send a single one. */
-export function callsIn(said: z.infer<typeof Said> | null | undefined): readonly ToolCallPiece[] {
-  const one = said?.function_call
-  return said?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
+export function callsIn(message: z.infer<typeof Said> | null | undefined): readonly ToolCallPiece[] {
+  const one = message?.function_call
+  return message?.tool_calls ?? (one ? [{ index: 0, function: one }] : [])
 }
 
 /** Returns the reasoning in a message or a piece of one, if the server separates it from the answer. */
-export function reasoningEvents(said: z.infer<typeof Said> | null | undefined): ModelEvent[] {
-  const text = said?.reasoning_content ?? said?.reasoning ?? said?.content?.thinking
+export function reasoningEvents(message: z.infer<typeof Said> | null | undefined): ModelEvent[] {
+  const text = message?.reasoning_content ?? message?.reasoning ?? message?.content?.thinking
   return text ? [{ type: 'reasoning', text }] : []
 }
 

@@ -80,8 +80,8 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     refuseWithoutKey(endpoint, model)
     try {
       const { chat } = await connect()
-      const asked = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
-      const response = await asked.asResponse()
+      const sending = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
+      const response = await sending.asResponse()
       refuseWebPage(endpoint, model, response)
       return isStream(response)
         ? await eventsOfStream(response, ports.clock)

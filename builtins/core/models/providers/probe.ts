@@ -55,7 +55,7 @@ function listSome(names: readonly string[]): string {
 export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>) {
   const { clock } = ports
   const { name, base_url, base_url_from, key, key_env, needs_key, start } = endpoint
-  let asked: { at: number; found: Promise<Found> } | undefined
+  let last: { at: number; found: Promise<Found> } | undefined
 
   const ask = async (): Promise<Found> => {
     const abort = new AbortController()
@@ -102,8 +102,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
   /** The model that the server listed first when it last answered. */
   let first: string | undefined
   const cachedProbe = () => {
-    if (!asked || clock.monotonic() - asked.at > REMEMBERED_MS) asked = { at: clock.monotonic(), found: ask() }
-    return asked.found
+    if (!last || clock.monotonic() - last.at > REMEMBERED_MS) last = { at: clock.monotonic(), found: ask() }
+    return last.found
   }
 
   const availability = async (asks: boolean): Promise<{ available: boolean; reason: string | null }> => {
@@ -206,7 +206,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
         first = models[0]!.id
         return first
       }
-      asked = undefined
+      last = undefined
       const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
       throw new ModelError({ model: name, problem }, { kind: 'unreachable', billed: false })
     },

@@ -176,14 +176,14 @@ function withoutWrapping(text: string): string {
 /** Returns the calls of an answer that consists only of their JSON, or ends in a code fence with it. */
 function bareCalls(text: string): ParsedText | undefined {
   const thought = /^\s*<think>/.test(text) ? (endOf(text, '</think>', 0) ?? text.length) : 0
-  const said = text.slice(thought).trim()
-  const fence = said.endsWith('```') ? lastFence(said) : undefined
-  const body = fence ? said.slice(fence.start, -3).trim() : said
+  const answer = text.slice(thought).trim()
+  const fence = answer.endsWith('```') ? lastFence(answer) : undefined
+  const body = fence ? answer.slice(fence.start, -3).trim() : answer
   if (!/^[{[]/.test(body)) return undefined
   const { values, end } = valuesAt(body, 0)
   const calls = end === body.length ? callsOf(values, true) : undefined
   return (
-    calls && { text: fence ? said.slice(0, fence.at).trimEnd() : '', calls, unread: 0, isMarked: false, isLast: true }
+    calls && { text: fence ? answer.slice(0, fence.at).trimEnd() : '', calls, unread: 0, isMarked: false, isLast: true }
   )
 }
 

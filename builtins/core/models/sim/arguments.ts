@@ -7,15 +7,19 @@ type Schema = Record<string, unknown>
  * Returns arguments for a tool without a rule: the required parameters of its JSON Schema, filled with words of the
  * request.
  */
-export function argumentsFor({ parameters }: Pick<ToolSpec, 'parameters'>, asked: string): Record<string, unknown> {
-  const quotes = [...asked.matchAll(/[“"'`]([^”"'`]+)[”"'`]/g)].map(match => match[1]!)
-  const numbers = [...asked.matchAll(/-?\d+(?:\.\d+)?/g)].map(match => Number(match[0]))
-  const about = /\b(?:for|of|in|about|to|on|with)\s+([\p{L}\p{N}_-]+)[^\p{L}]*$/u.exec(oneLine(asked))?.[1]
+export function argumentsFor(
+  { parameters }: Pick<ToolSpec, 'parameters'>,
+  instructions: string,
+): Record<string, unknown> {
+  const quotes = [...instructions.matchAll(/[“"'`]([^”"'`]+)[”"'`]/g)].map(match => match[1]!)
+  const numbers = [...instructions.matchAll(/-?\d+(?:\.\d+)?/g)].map(match => Number(match[0]))
+  const about = /\b(?:for|of|in|about|to|on|with)\s+([\p{L}\p{N}_-]+)[^\p{L}]*$/u.exec(oneLine(instructions))?.[1]
 
   const fitting = (schema: Schema): unknown => {
     if (schema.default !== undefined) return schema.default
     if (schema.const !== undefined) return schema.const
-    if (Array.isArray(schema.enum)) return schema.enum.find(each => asked.includes(String(each))) ?? schema.enum[0]
+    if (Array.isArray(schema.enum))
+      return schema.enum.find(each => instructions.includes(String(each))) ?? schema.enum[0]
     switch (schema.type) {
       case 'number':
       case 'integer':
@@ -27,7 +31,7 @@ export function argumentsFor({ parameters }: Pick<ToolSpec, 'parameters'>, asked
       case 'object':
         return objectOf(schema)
       default:
-        return quotes.shift() ?? about ?? oneLine(asked).slice(0, 200)
+        return quotes.shift() ?? about ?? oneLine(instructions).slice(0, 200)
     }
   }
   const objectOf = ({ properties = {}, required = [] }: Schema) => {

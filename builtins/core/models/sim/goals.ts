@@ -57,9 +57,9 @@ function another({ topic, goal }: { topic: string; goal: string }, cycle_num: nu
 }
 
 function answerTo(nudge: string, files: boolean): string {
-  const asked = oneLine(nudge).slice(0, 300)
-  const path = pathIn(asked) ?? `answers/${slug(asked)}.md`
-  const goal = files ? `Do what the operator asks, in ${path}: ${asked}` : `Do what the operator asks: ${asked}`
+  const wish = oneLine(nudge).slice(0, 300)
+  const path = pathIn(wish) ?? `answers/${slug(wish)}.md`
+  const goal = files ? `Do what the operator asks, in ${path}: ${wish}` : `Do what the operator asks: ${wish}`
   return goal.slice(0, MAX_CHARS)
 }
 

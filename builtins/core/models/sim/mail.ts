@@ -9,10 +9,10 @@ const ANSWERS = /^Answer (msg-[\w-]+) of (\S+) by reply: (.*)$/
 
 /** Returns a goal that answers another agent's question; such goals come before the agent's own. */
 export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: string } | undefined {
-  const asked = ASKED.exec(prompt)
-  if (!asked) return undefined
-  const [whole, id, , from] = asked
-  const goal = `Answer ${id} of ${from} by reply: ${wordsAfter(prompt, asked.index + whole.length)}`
+  const request = ASKED.exec(prompt)
+  if (!request) return undefined
+  const [whole, id, , from] = request
+  const goal = `Answer ${id} of ${from} by reply: ${wordsAfter(prompt, request.index + whole.length)}`
   return { goal: goal.slice(0, 480), reasoning: 'Someone waits for it.' }
 }
 
@@ -20,19 +20,19 @@ export function answeringGoal({ prompt }: Scene): { goal: string; reasoning: str
 export function answer(scene: Scene): Step | undefined {
   const { unread, acts, objective } = scene
   for (const remark of unread) {
-    const asked = ASKED.exec(remark)
-    if (asked) return reply(scene, asked[1]!, wordsAfter(remark, asked.index + asked[0].length))
+    const request = ASKED.exec(remark)
+    if (request) return reply(scene, request[1]!, wordsAfter(remark, request.index + request[0].length))
   }
   const [, id, , words] = ANSWERS.exec(objective) ?? []
   if (!id) return undefined
   return callsOf(acts, 'reply').some(({ args }) => args.id === id) ? end(scene) : reply(scene, id, words ?? '')
 }
 
-function reply({ role, draw }: Scene, id: string, asked: string): Step {
+function reply({ role, draw }: Scene, id: string, question: string): Step {
   const { topics, thoughts } = tradeOf(role)
   const topic = topics[Math.floor(draw(`topic ${id}`) * topics.length)]!
   const thought = fill(thoughts[Math.floor(draw(`thought ${id}`) * thoughts.length)]!, { topic })
-  const body = `You wrote ${quote(asked)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
+  const body = `You wrote ${quote(question)}. ${capitalise(thought)} (Simulated by rules, not an AI model.)`
   return act('Someone waits for an answer.', 'reply', { id, body })
 }
 

@@ -20,28 +20,28 @@ const ENOUGH = 300
 export function chooseOption(scene: Scene): string {
   const options = [...scene.prompt.matchAll(/^\s*(\d+)[.)]\s+(\S.*)$/gm)].map(([, number, text]) => ({
     number: number!,
-    said: /\[([^[\]]*)\]\s*$/.exec(text!)?.[1],
+    effects: /\[([^[\]]*)\]\s*$/.exec(text!)?.[1],
   }))
   if (options.length === 0) return 'I am simulated by rules, not an AI model, and have no rule for this question.'
-  if (options.every(({ said }) => said === undefined))
+  if (options.every(({ effects }) => effects === undefined))
     return options[Math.floor(scene.draw('option') * options.length)]!.number
-  const worths = options.map(({ said = '' }) => scoreChoice(said, scene))
+  const worths = options.map(({ effects = '' }) => scoreChoice(effects, scene))
   return options[worths.indexOf(Math.max(...worths))]!.number
 }
 
 /** Returns the value of a choice by its written effects, such as `money -50.00, health +5 %`. */
-function scoreChoice(said: string, { prompt, role }: Scene): number {
+function scoreChoice(effects: string, { prompt, role }: Scene): number {
   const money = Number(/\byou have (-?[\d,.]*\d) credits/i.exec(prompt)?.[1]?.replaceAll(',', '') ?? 0)
   let worth = 0
-  for (const [, name, sign, figure] of said.matchAll(/\b([a-z]+) ([+-])([\d,.]*\d)/g)) {
+  for (const [, name, sign, figure] of effects.matchAll(/\b([a-z]+) ([+-])([\d,.]*\d)/g)) {
     const change = Number(`${sign}${figure!.replaceAll(',', '')}`)
     if (name === 'money') worth += (change / 100) * (ENOUGH / (ENOUGH + Math.max(0, money)))
     const tenth = WORTH[name as keyof typeof WORTH]
     if (tenth) worth += (change / 10) * tenth * (percentOf(prompt, name!) < LOW ? 2 : 1)
   }
-  for (const [words, more] of WORDS) if (words.test(said)) worth += more
+  for (const [words, more] of WORDS) if (words.test(effects)) worth += more
   const bold = /gambl|risk|\bbets?\b/i.test(role) || /risk tolerance high/.test(lineOf(prompt, 'Just now') ?? '')
-  return worth + (/may follow/.test(said) ? (bold ? RISK : -RISK) : 0)
+  return worth + (/may follow/.test(effects) ? (bold ? RISK : -RISK) : 0)
 }
 
 function percentOf(prompt: string, stat: string): number {

@@ -43,8 +43,8 @@ export function simulate(
       const key = [agent_id ?? '', cycle_num, kind, request.messages.length]
       const scene = readScene(request, question => random.number('sim', ...key, question))
       const { say, call } = structureStep(respond(scene), scene, request)
-      const said = beginningWithin(say, request.max_tokens)
-      const pieces = piecesOf(said)
+      const text = beginningWithin(say, request.max_tokens)
+      const pieces = piecesOf(text)
       for (const text of pieces) {
         if (settings.sim_delay > 0) await clock.sleep((settings.sim_delay * 1000) / pieces.length, signal)
         signal.throwIfAborted()
@@ -52,9 +52,9 @@ export function simulate(
       }
       const args = call && JSON.stringify(call.args)
       if (call && args) yield { type: 'tool_call', id: ids.make('tool', 12), name: call.name, arguments: args }
-      const output_tokens = Math.max(1, textTokens(said) + textTokens(args ?? ''))
+      const output_tokens = Math.max(1, textTokens(text) + textTokens(args ?? ''))
       yield { type: 'usage', usage: { input_tokens: inputTokens(request), output_tokens } }
-      yield { type: 'done', finish_reason: said.length < say.length ? 'length' : call ? 'tool_calls' : 'stop' }
+      yield { type: 'done', finish_reason: text.length < say.length ? 'length' : call ? 'tool_calls' : 'stop' }
     },
   }
 }

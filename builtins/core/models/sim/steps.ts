@@ -57,10 +57,10 @@ function answerRemark({ unread, tools, objective }: Scene): Step | undefined {
 }
 
 function useNamedTool({ tools, acts, objective, remarks }: Scene): Step | undefined {
-  const asked = [objective, ...remarks].join('\n')
-  const isNamed = (name: string) => !KNOWN.test(name) && new RegExp(`\\b${name}\\b`).test(asked)
+  const instructions = [objective, ...remarks].join('\n')
+  const isNamed = (name: string) => !KNOWN.test(name) && new RegExp(`\\b${name}\\b`).test(instructions)
   const named = [...tools.values()].find(({ name }) => isNamed(name) && !callsOf(acts, name).length)
-  return named && act(`I use ${named.name}.`, named.name, argumentsFor(named, asked))
+  return named && act(`I use ${named.name}.`, named.name, argumentsFor(named, instructions))
 }
 
 function lookAround({ tools, acts, kind, objective }: Scene): Step | undefined {

@@ -8,9 +8,9 @@ const LONGEST = 200
 /** Returns a rule-based summary: the content of the request, sorted into the sections that it asks for. */
 export function summaryOf({ prompt }: Scene): string {
   const between = (tag: string) => new RegExp(`<${tag}>\\n([\\s\\S]*?)\\n</${tag}>`).exec(prompt)?.[1] ?? ''
-  const said = between('conversation').split('\n')
+  const entries = between('conversation').split('\n')
   const lines = (marks: RegExp) => {
-    const found = said.filter(line => marks.test(line)).map(line => `- ${oneLine(line).slice(0, LONGEST)}`)
+    const found = entries.filter(line => marks.test(line)).map(line => `- ${oneLine(line).slice(0, LONGEST)}`)
     return found.slice(-MAX_LINES).join('\n') || 'none'
   }
   return [

@@ -86,10 +86,10 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   const verdict = await request.gate?.(call, checked.tool, () => check(checked, call, request, parts))
   if (verdict?.verdict === 'hold') return 'held'
   if (verdict?.verdict === 'park') return { approval_id: verdict.approval_id }
-  const said = verdict && 'from_operator' in verdict && verdict.from_operator ? { from_operator: true } : {}
+  const origin = verdict && 'from_operator' in verdict && verdict.from_operator ? { from_operator: true } : {}
   if (verdict?.verdict === 'refuse') {
     const { message, ...refused } = refusedOutcome(call, verdict.reason)
-    return { ...refused, message: { ...message, ...said } }
+    return { ...refused, message: { ...message, ...origin } }
   }
   try {
     const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
@@ -111,7 +111,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     const ignored = unknownParameters(tool, isEdited ? verdict.arguments : call.arguments)
     const read = ignored.length > 0 ? `${result}\n[Ignored: ${ignored.join('; ')}]` : result
     const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${read}` : read
-    const marks = { ...said, ...(tool.keeps_result ? { is_kept: true } : {}) }
+    const marks = { ...origin, ...(tool.keeps_result ? { is_kept: true } : {}) }
     const message: Message = { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }
     return { message: { ...message, ...marks }, effects }
   } catch (error) {

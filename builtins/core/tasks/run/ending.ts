@@ -13,10 +13,10 @@ export interface Ending {
 
 /**
  * Converts the end of the loop to the task's status.
- * @param said whether there is any output
+ * @param hasText whether there is any output
  * @param questions those of the awaited ids that are questions
  */
-export function endingOf(end: RunEnd, max_tokens: number, said: boolean, questions?: ReadonlySet<string>): Ending {
+export function endingOf(end: RunEnd, max_tokens: number, hasText: boolean, questions?: ReadonlySet<string>): Ending {
   switch (end.status) {
     case 'finished':
       return { status: 'completed' }
@@ -26,7 +26,7 @@ export function endingOf(end: RunEnd, max_tokens: number, said: boolean, questio
       return { status: approval_ids.length > 0 ? 'waiting_approval' : 'waiting_answer', approval_ids, question_ids }
     }
     case 'refused':
-      return { status: 'failed', error: new TaskRefusedError({ said }) }
+      return { status: 'failed', error: new TaskRefusedError({ said: hasText }) }
     case 'cut':
       return { status: 'failed', error: new AnswerCutError({ max_tokens }) }
     case 'repeating':

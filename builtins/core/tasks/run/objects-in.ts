@@ -11,16 +11,16 @@ const MAX_OBJECTS = 10
  * reasoning (`<think>…</think>`). Linear in the length of the text.
  */
 export function objectsIn(text: string): Json[] {
-  const said = text.split('</think>').at(-1) ?? ''
-  const whole = objectOf(said)
+  const answer = text.split('</think>').at(-1) ?? ''
+  const whole = objectOf(answer)
   if (whole) return [whole]
   const found: Json[] = []
-  for (let at = said.indexOf('{'); at >= 0 && found.length < MAX_OBJECTS; ) {
-    const end = endOf(said, at)
+  for (let at = answer.indexOf('{'); at >= 0 && found.length < MAX_OBJECTS; ) {
+    const end = endOf(answer, at)
     if (end < 0) break
-    const object = objectOf(said.slice(at, end))
+    const object = objectOf(answer.slice(at, end))
     if (object) found.push(object)
-    at = said.indexOf('{', end)
+    at = answer.indexOf('{', end)
   }
   return found
 }

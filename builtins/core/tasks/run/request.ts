@@ -54,7 +54,7 @@ export interface Work {
   /** Whether its session was made for it alone, so that it is no part of a conversation. */
   isAlone: boolean
   /** Earlier messages of the task; empty if it has just started. */
-  said: readonly Message[]
+  messages: readonly Message[]
   form: AnswerForm | undefined
 }
 
@@ -64,7 +64,7 @@ export async function prepareRun(
   configured: readonly string[],
   work: Work,
 ): Promise<PreparedRequest> {
-  const { row, agent, isAlone, said, form } = work
+  const { row, agent, isAlone, messages, form } = work
   const { profile, skills } = work.working
   const { agent_id, task_id } = row
   const toolkits = toolkitsIn(row) ?? configured
@@ -74,7 +74,7 @@ export async function prepareRun(
   const tools = () => taskTools(svc, names, profile)
   const reach = agentReach(svc.project, agent)
   // A resumed task may have calls to run first.
-  if (said.length > 0) await makeWorkspace(svc, reach.scratch)
+  if (messages.length > 0) await makeWorkspace(svc, reach.scratch)
   const before: SessionMemory = isAlone ? { messages: [] } : await sessionMemory(svc.use(Store), row)
   const model = modelOf(agent, profile)
   const surroundings = svc.has(Environment) ? svc.use(Environment) : undefined
@@ -89,14 +89,14 @@ export async function prepareRun(
     profile,
     model,
     tools,
-    ...(said.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
+    ...(messages.length === 0 && before.keeps ? { keeps: before.keeps } : {}),
     request: {
       agent_id,
       goal_id: null,
       cycle_num,
       ...reach,
       model,
-      ...(said.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
+      ...(messages.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },
       fallback: profile.fallback,
@@ -108,7 +108,7 @@ export async function prepareRun(
         taskSystem(profile, row.may_ask ? undefined : agent_id, ways, tools(), form !== undefined),
         ...environment,
       ].join('\n\n'),
-      transcript: [...before.messages, ...said],
+      transcript: [...before.messages, ...messages],
       tool_timeout: Number(svc.config.get('daemon.tool_timeout') ?? TOOL_TIMEOUT_S),
       ends: 'text',
       ...(form ? { response_schema: form.schema } : {}),
@@ -120,12 +120,12 @@ export async function prepareRun(
 /** Returns the task with the agent's state, or for a task that continues, what came since. */
 async function firstMessages(
   svc: PluginHandle,
-  { row, agent, working, said }: Work,
+  { row, agent, working, messages }: Work,
   tools: ToolSet,
 ): Promise<Message[]> {
-  if (!said.every(({ summary }) => summary)) return meanwhile(svc.use(Store), row)
-  const asked: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
+  if (!messages.every(({ summary }) => summary)) return meanwhile(svc.use(Store), row)
+  const instruction: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
   const workspace = svc.has(Environment) ? await svc.use(Environment).workspace(agent, tools) : undefined
   const goals = !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined
-  return [asked, ...stateMessages([moodPrompt(working.profile), goals, workspace])]
+  return [instruction, ...stateMessages([moodPrompt(working.profile), goals, workspace])]
 }

@@ -66,14 +66,14 @@ export class TaskRun {
   #form: AnswerForm | undefined
   #max_cost_usd = 0
   /** When the calls of the last answer began, on the monotonic clock. */
-  #asked = 0
+  #askedAt = 0
   #cost_micros: number
   /** The model's last text, after guardrails. */
   #output = ''
   /** Questions that the task waits for. */
   readonly #questions = new Set<string>()
   /** Streamed text of the current answer. */
-  #said = ''
+  #streamedText = ''
 
   /** @param before text shown earlier */
   constructor(svc: PluginHandle, settings: TasksConfig, row: TaskRow, before: Piece, first: FirstTime = {}) {
@@ -107,7 +107,7 @@ export class TaskRun {
 
   async #work(): Promise<void> {
     const began = this.#svc.clock.monotonic()
-    this.#asked = began
+    this.#askedAt = began
     try {
       const ending = await this.#drive().catch(error => this.#endByError(error))
       if (ending) await this.#end(ending, this.#svc.clock.monotonic() - began)
@@ -146,14 +146,14 @@ export class TaskRun {
   async #drive(): Promise<Ending> {
     const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
     if (begun) await this.journal.resume(begun)
-    const said = await this.journal.read()
-    this.#output = said.findLast(isText)?.content ?? ''
-    this.#form = this.#formAfter(said)
-    const question = await this.#reviewAnswer(said.at(-1))
+    const messages = await this.journal.read()
+    this.#output = messages.findLast(isText)?.content ?? ''
+    this.#form = this.#formAfter(messages)
+    const question = await this.#reviewAnswer(messages.at(-1))
     if (this.#form?.value) return { status: 'completed' }
     if (this.#form?.error && !question) return { status: 'failed', error: this.#form.error }
     const working = await recordInput('lives by', async () => this.#first.working ?? workingProfileOf(this.#svc, agent))
-    const work = { row: this.row, agent, working, isAlone, said, form: this.#form }
+    const work = { row: this.row, agent, working, isAlone, messages, form: this.#form }
     const prepared = await prepareRun(this.#svc, this.#settings.toolkits, work)
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)
@@ -174,12 +174,12 @@ export class TaskRun {
 
   /**
    * Returns the parser for the task's structured answer, if it needs one.
-   * @param said earlier messages, written by another process or before an approval
+   * @param messages earlier messages, written by another process or before an approval
    */
-  #formAfter(said: readonly Message[]): AnswerForm | undefined {
+  #formAfter(messages: readonly Message[]): AnswerForm | undefined {
     const { response_schema } = this.row
     if (response_schema === null) return undefined
-    const tries = said.slice(0, -1).filter(isAnswer).length
+    const tries = messages.slice(0, -1).filter(isAnswer).length
     return new AnswerForm(
       this.#svc.use(Schemas),
       JSON.parse(response_schema),
@@ -209,11 +209,11 @@ export class TaskRun {
    * @param question message that the model reads first
    */
   async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
-    const asked: Message[] = question ? [{ role: 'user', content: question, is_notice: true }] : []
+    const corrections: Message[] = question ? [{ role: 'user', content: question, is_notice: true }] : []
     const news = async () => {
       // The answer was not the last one, so it is stored now.
       await this.journal.recordProgress()
-      return [...asked.splice(0), ...(await prepared.request.newMessages())]
+      return [...corrections.splice(0), ...(await prepared.request.newMessages())]
     }
     const events = this.#svc.use(Runtime).run({
       ...prepared.request,
@@ -283,12 +283,12 @@ export class TaskRun {
   /** Returns callbacks that show one answer at a time; each replaces the previous one. */
   #shows() {
     const onReset = () => {
-      this.#said = ''
+      this.#streamedText = ''
       this.text.reset()
     }
     const onText = (text: string) => {
-      if (this.#said === '') this.text.reset()
-      this.#said += text
+      if (this.#streamedText === '') this.text.reset()
+      this.#streamedText += text
       this.text.say(text)
     }
     return { onText, onReset }
@@ -306,7 +306,7 @@ export class TaskRun {
 
   async #write(event: RunEvent, { tools, request }: PreparedRequest): Promise<void> {
     if (event.type === 'outcome') {
-      await this.journal.outcome(event, this.#svc.clock.monotonic() - this.#asked)
+      await this.journal.outcome(event, this.#svc.clock.monotonic() - this.#askedAt)
       this.text.addCall('tool_result', resultOf(event.call, event.message, event.ran))
       return
     }
@@ -326,8 +326,8 @@ export class TaskRun {
       const names = calls.map(call => call.name).join(', ')
       this.#first.progress?.(`Step ${event.step} of at most ${request.max_steps}: ${names}`)
     }
-    this.#asked = this.#svc.clock.monotonic()
-    this.#said = ''
+    this.#askedAt = this.#svc.clock.monotonic()
+    this.#streamedText = ''
     if (calls.length > 0) this.#form?.forget()
     this.#cost_micros += spend.cost_micros
     const spent_usd = usdOf(this.#cost_micros)
@@ -363,8 +363,8 @@ export class TaskRun {
     }
     const error: unknown = aborted ? (reason instanceof StoppingError ? new TaskInterruptedError() : reason) : thrown
     // A replay does not stream again, so the streamed text is recorded.
-    const said = await recordInput('said', async () => this.#said)
-    if (text?.trim() || said.trim()) this.#output = text?.trim() ? text : said
+    const streamedText = await recordInput('said', async () => this.#streamedText)
+    if (text?.trim() || streamedText.trim()) this.#output = text?.trim() ? text : streamedText
     if (error instanceof SvcError) return { status: 'failed', error }
     this.#svc.log.error(this.#fields, error instanceof Error ? (error.stack ?? error.message) : String(error))
     return { status: 'failed', error: unexpectedError(error) }

@@ -45,8 +45,8 @@ async function run(
 ): Promise<BenchmarkReport> {
   const named = { scenarios, goals, categories: category }
   const chosen = Object.entries(named).flatMap(([key, words]) => (words === undefined ? [] : [[key, listOf(words)]]))
-  const asked = { models, cycles, runs: runs ?? repeat, seed, task, profile, ...Object.fromEntries(chosen) }
-  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  const options = { models, cycles, runs: runs ?? repeat, seed, task, profile, ...Object.fromEntries(chosen) }
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   try {
     for (const line of forecastLines(await kernel.use(Benchmark).forecast(given as never))) progress(line)
     return await invokeMasked<BenchmarkReport>(kernel, 'benchmark.run', given, { signal, progress })

@@ -246,8 +246,8 @@ class Chat {
   }
 
   async #history(): Promise<void> {
-    const said = await this.#calls.call<TaskMessage[]>(TRANSCRIPT, { session_id: this.#session_id })
-    const spoken = said.filter(({ is_notice }) => !is_notice)
+    const messages = await this.#calls.call<TaskMessage[]>(TRANSCRIPT, { session_id: this.#session_id })
+    const spoken = messages.filter(({ is_notice }) => !is_notice)
     for (const message of spoken) this.#context.terminal.out(printable(describeMessage(message)))
     if (spoken.length === 0) this.#context.terminal.out('no messages yet')
   }

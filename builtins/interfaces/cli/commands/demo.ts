@@ -25,8 +25,8 @@ const demo: HandWritten = async (input, context) => {
   const signal = endSignal()
   const stand = new StatusLines(terminal, input.quiet === true || json)
   const { name, model, cycles, seed, case: part, keep } = input
-  const asked = { name, model, cycles, seed, part, keep }
-  const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined))
+  const options = { name, model, cycles, seed, part, keep }
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   let report: DemoReport
   try {
     report = await runner.play({

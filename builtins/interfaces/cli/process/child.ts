@@ -32,10 +32,10 @@ export async function runInChild(
     env: { ...ports.env, [SPAWNED]: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name]!.setEncoding('utf8').on('data', text => {
-      said[name] += text
+      output[name] += text
     })
   }
   const cancel = ports.clock.after(LIMIT_MS, () => child.kill('SIGKILL'))
@@ -43,14 +43,14 @@ export async function runInChild(
     child.once('error', reject)
     child.once('close', resolve)
   }).finally(cancel)
-  const lines = said.stderr.split('\n').filter(line => line !== '')
+  const lines = output.stderr.split('\n').filter(line => line !== '')
   const held = lines.map(readBlockReport).find(each => each !== undefined)
   // Every command prints something, so a child without output did not end normally.
-  if (code === null || (said.stdout === '' && lines.length === 0)) {
+  if (code === null || (output.stdout === '' && lines.length === 0)) {
     const problem = held ?? `The plugins of ${root} ended the process, or did not end within ${LIMIT_MS / 1000} s.`
     throw new SvcError(problem, { code: 'plugin_error', status: 409, title: 'Plugin error' })
   }
-  return { code, stdout: said.stdout, errors: lines }
+  return { code, stdout: output.stdout, errors: lines }
 }
 
 /** Parses the report of a child's watchdog about a plugin; undefined for other lines. */

@@ -34,7 +34,7 @@ export class Terminal {
   readonly movesCursor: boolean
   /** Text of the growing answer on the screen, and lines that standard error printed meanwhile. */
   #grown = ''
-  #said: string[] = []
+  #besideLines: string[] = []
   /** Whether a temporary progress line is on standard error. */
   #passing = false
 
@@ -78,18 +78,18 @@ export class Terminal {
   shrink(): boolean {
     const { columns, rows } = process.stdout
     const lines = linesOf(this.#grown, columns)
-    const said = this.#said
+    const besideLines = this.#besideLines
     this.settle()
     if (!this.movesCursor || lines === undefined || lines > rows) return false
     this.part(`\r${lines > 1 ? `\x1b[${lines - 1}A` : ''}\x1b[J`)
-    for (const text of said) this.err(text)
+    for (const text of besideLines) this.err(text)
     return true
   }
 
   /** Keeps the growing answer on the screen for good. */
   settle(): void {
     this.#grown = ''
-    this.#said = []
+    this.#besideLines = []
   }
 
   /**
@@ -112,7 +112,7 @@ export class Terminal {
     process.stderr.write(line)
     if (!isBeside) return
     this.#grown += line
-    this.#said.push(text)
+    this.#besideLines.push(text)
   }
 
   /**

@@ -24,7 +24,7 @@ export class App {
   readonly #parts: AppParts
   #at = 0
   #over: Overlay = NOTHING
-  #said = ''
+  #notice = ''
   #forget = () => {}
   /** Handles the answer to the question that is shown. */
   #onAnswer: (answer: string) => void = () => {}
@@ -40,7 +40,7 @@ export class App {
     const { snapshot } = feed
     this.#at = Math.min(this.#at, Math.max(0, snapshot.agents.length - 1))
     const time = clock.now().toTimeString().slice(0, 8)
-    return page({ snapshot, at: this.#at, over: this.#over, said: this.#said, time, compact }, columns, rows, style)
+    return page({ snapshot, at: this.#at, over: this.#over, notice: this.#notice, time, compact }, columns, rows, style)
   }
 
   /** Handles the bytes that the terminal sent. */
@@ -110,7 +110,7 @@ export class App {
             this.#do(() => actions.decide(approval_id, 'deny', reason)),
           ),
       })
-      this.#said = 'y approve  d deny  ↑↓ page  Esc back'
+      this.#notice = 'y approve  d deny  ↑↓ page  Esc back'
     } catch (error) {
       this.#say(errorMessage(error))
     }
@@ -120,7 +120,7 @@ export class App {
   #show(title: string, lines: readonly string[], choices: Readonly<Record<string, () => void>>): void {
     this.#over = { kind: 'text', title, lines, from: 0 }
     this.#choices = choices
-    this.#said = ''
+    this.#notice = ''
   }
 
   #read(over: Overlay & { kind: 'text' }, key: string): void {
@@ -128,7 +128,7 @@ export class App {
     if (step !== undefined) this.#over = { ...over, from: Math.max(0, over.from + step) }
     else {
       this.#over = NOTHING
-      this.#said = ''
+      this.#notice = ''
       this.#choices[key]?.()
     }
   }
@@ -167,10 +167,10 @@ export class App {
 
   #say(text: string): void {
     this.#forget()
-    this.#said = text
+    this.#notice = text
     this.#parts.redraw()
     this.#forget = this.#parts.clock.after(OUTCOME_MS, () => {
-      this.#said = ''
+      this.#notice = ''
       this.#parts.redraw()
     })
   }

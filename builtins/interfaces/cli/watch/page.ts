@@ -22,7 +22,7 @@ export interface View {
   at: number
   over: Overlay
   /** Result of the last key. */
-  said: string
+  notice: string
   /** Time of day, as HH:MM:SS. */
   time: string
   compact: boolean
@@ -95,10 +95,10 @@ function header({ snapshot: { daemon, problem }, time }: View): Line {
   return [['svc ', 'bold'], `${time}  `, state, ...frozen]
 }
 
-function footer({ over, said }: View): Line {
+function footer({ over, notice }: View): Line {
   if (over.kind === 'ask') return [[`${over.question} `, 'bold'], over.answer, ['█', 'dim']]
-  if (over.kind === 'text') return [[said || '↑↓ page  Esc back', 'dim']]
-  return said ? [[said, 'yellow']] : [[KEYS, 'dim']]
+  if (over.kind === 'text') return [[notice || '↑↓ page  Esc back', 'dim']]
+  return notice ? [[notice, 'yellow']] : [[KEYS, 'dim']]
 }
 
 function agents({ snapshot, at }: View, width: number): Panel {

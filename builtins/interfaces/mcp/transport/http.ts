@@ -202,10 +202,10 @@ function refuse(response: ServerResponse, status: number, code: number, message:
   response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }))
 }
 
-/** Returns the methods of the messages in a body; with `asked`, only of those that expect an answer. */
-function methodsIn(body: unknown, asked = false): unknown[] {
+/** Returns the methods of the messages in a body; with `onlyRequests`, only of those that expect an answer. */
+function methodsIn(body: unknown, onlyRequests = false): unknown[] {
   return [body].flat().flatMap(message => {
     const { method, id } = (message ?? {}) as { method?: unknown; id?: unknown }
-    return method !== undefined && (!asked || id !== undefined) ? [method] : []
+    return method !== undefined && (!onlyRequests || id !== undefined) ? [method] : []
   })
 }

@@ -134,8 +134,8 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
   // Earlier complete requests are answered first, so that their callers learn the result.
   const refuse = (socket: Socket) => {
     const refusal = refused.get(socket)
-    const asked = answering.get(socket)
-    if (refusal === undefined || (asked && (asked.count > 1 || asked.last.complete))) return
+    const pending = answering.get(socket)
+    if (refusal === undefined || (pending && (pending.count > 1 || pending.last.complete))) return
     refused.delete(socket)
     if (socket.writable) socket.write(refusal)
     socket.destroySoon()
@@ -145,9 +145,9 @@ function createListener({ svc, config, capacity, apps, streams, listeners }: Lis
     const count = (answering.get(socket)?.count ?? 0) + 1
     answering.set(socket, { count, last: request })
     response.once('close', () => {
-      const asked = answering.get(socket)!
-      asked.count--
-      if (asked.count === 0) answering.delete(socket)
+      const pending = answering.get(socket)!
+      pending.count--
+      if (pending.count === 0) answering.delete(socket)
       refuse(socket)
       if (closing && answering.size === 0) server.closeAllConnections()
     })

@@ -107,9 +107,9 @@ function details(model: ModelResult, scenarios: BenchmarkReport['scenarios']): s
     return runs.map(({ run, score, failure, detail, checks, answer, duration_ms }) => {
       const held = checks.map(({ what, held }) => `<li>${held ? '✓' : '✗'} ${text(what)}</li>`).join('')
       const why = failure ? `<p>${text(failure)}${detail ? `: ${text(detail)}` : ''}</p>` : ''
-      const said = answer ? `<pre>${text(answer)}</pre>` : ''
+      const answerText = answer ? `<pre>${text(answer)}</pre>` : ''
       const line = `${title}, run ${run}: ${percent(score)}, ${duration(duration_ms)}`
-      return `<details><summary>${text(line)}</summary><ul>${held}</ul>${why}${said}</details>`
+      return `<details><summary>${text(line)}</summary><ul>${held}</ul>${why}${answerText}</details>`
     })
   })
   return `<h2>${text(model.asked)}, run by run</h2>\n${parts.join('\n')}`

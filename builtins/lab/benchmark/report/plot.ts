@@ -37,8 +37,8 @@ export function bars(lines: readonly Bar[], end: string): string {
   const foot = lines.length * LINE + 18
   const axis = `<path class="axis" d="M${LEFT} 4V${foot - 14}M${LEFT + WIDTH} 4V${foot - 14}"/>`
   const ends = `<text class="grid" x="${LEFT}" y="${foot}">0</text><text class="grid" x="${LEFT + WIDTH}" y="${foot}" text-anchor="end">${htmlText(end)}</text>`
-  const said = lines.map(({ name, label }) => `${name}: ${label}`).join('; ')
-  return `<svg viewBox="0 0 ${LEFT + WIDTH + RIGHT} ${height}" width="${LEFT + WIDTH + RIGHT}" height="${height}" role="img" aria-label="${htmlText(said)}">${axis}${drawn.join('')}${ends}</svg>`
+  const legend = lines.map(({ name, label }) => `${name}: ${label}`).join('; ')
+  return `<svg viewBox="0 0 ${LEFT + WIDTH + RIGHT} ${height}" width="${LEFT + WIDTH + RIGHT}" height="${height}" role="img" aria-label="${htmlText(legend)}">${axis}${drawn.join('')}${ends}</svg>`
 }
 
 function cut(name: string): string {

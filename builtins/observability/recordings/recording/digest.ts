@@ -17,24 +17,24 @@ export class Digester {
     this.#mask = mask
   }
 
-  of(asked: RecordedQuestion): number {
+  of(question: RecordedQuestion): number {
     let sum = 0
-    for (const each of asked) sum = (Math.imul(sum, PRIME) + this.#ofOne(each)) >>> 0
+    for (const each of question) sum = (Math.imul(sum, PRIME) + this.#ofOne(each)) >>> 0
     return sum
   }
 
   /** A conversation is sent again at each step, so digests of its messages are cached. */
-  #ofOne(asked: RecordedQuestion[number]): number {
-    if (typeof asked === 'string') return crc32(this.#mask(asked))
-    let sum = this.#known.get(asked)
+  #ofOne(part: RecordedQuestion[number]): number {
+    if (typeof part === 'string') return crc32(this.#mask(part))
+    let sum = this.#known.get(part)
     if (sum === undefined) {
       let text = ''
-      for (const [name, value] of Object.entries(asked)) {
+      for (const [name, value] of Object.entries(part)) {
         // Long strings are not encoded as JSON, which would cost more than everything else.
         if (value !== undefined) text += `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}\n`
       }
       sum = crc32(this.#mask(text))
-      this.#known.set(asked, sum)
+      this.#known.set(part, sum)
     }
     return sum
   }

@@ -18,7 +18,7 @@ export interface ContextState {
 interface InputRequest {
   what: string
   name: number
-  asked: RecordedQuestion | undefined
+  question: RecordedQuestion | undefined
 }
 
 /** A cycle that is being recorded. */
@@ -67,10 +67,10 @@ export class RecordedContext implements RecordingContext {
     return (micros / 1000) as T
   }
 
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T> {
+  take<T>(what: string, work: () => T | Promise<T>, question?: () => RecordedQuestion): T | Promise<T> {
     const recorder = this.#recorder
     // The caller may modify the list afterwards.
-    const taking = { what, name: recorder.name(what), asked: asked && [...asked()] }
+    const taking = { what, name: recorder.name(what), question: question && [...question()] }
     let done: T | Promise<T>
     try {
       done = withoutRecording(work)
@@ -117,20 +117,20 @@ export class RecordedContext implements RecordingContext {
   }
 
   #writeInput(
-    { what, name, asked }: InputRequest,
+    { what, name, question }: InputRequest,
     earlier: number,
     value: string | DeferredEntry,
     failure: string,
   ): void {
     const recorder = this.#recorder
     if (what === MODEL) recorder.counts.steps++
-    if (value === 'null' && !asked && !failure && earlier === 0) {
+    if (value === 'null' && !question && !failure && earlier === 0) {
       recorder.recordNoResult(this.id, name)
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
     this.#comes(before => {
-      const digest = asked ? recorder.digester.of(asked) : 0
+      const digest = question ? recorder.digester.of(question) : 0
       return `["v",${this.id},${name},${digest},${typeof value === 'string' ? value : value(before)}${tail}]`
     })
   }

@@ -173,9 +173,9 @@ function askingFor(svc: PluginHandle, model: string | null): PluginDefinition {
           ? { summaries: { ...summaries, findDue: (call, keeps) => summaries.findDue(withChosenModel(call), keeps) } }
           : {}),
         call(call) {
-          const { fallback, ...asked } = call
+          const { fallback, ...alone } = call
           const planning = String(stage.config.get('model.planning_model'))
-          const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...asked, model }
+          const chosen = model === null ? { ...call, model: modelOf(call, planning) } : { ...alone, model }
           const ask = () => svc.use(Models).call({ ...chosen, purpose: ELSEWHERE, asked_for: call.purpose })
           return recordInput('model', ask, () => recordedQuestion(call))
         },

@@ -240,11 +240,11 @@ export class Playback implements RecordingBackend {
         const taking = await this.#arrival(entry, 'v', recording.text(name), earlier)
         if (!taking) return
         if (isStep) this.steps++
-        const asked = digest && taking.asked ? taking.asked() : undefined
-        if (asked && digest !== this.#parts.digester.of(asked)) {
+        const question = digest && taking.question ? taking.question() : undefined
+        if (question && digest !== this.#parts.digester.of(question)) {
           this.#diverge(entry, 'the request to the model differs from the recorded one', {
             expected: `a request with the digest ${digest}`,
-            got: `… ${textOf(asked.at(-1) ?? '').slice(-300)}`,
+            got: `… ${textOf(question.at(-1) ?? '').slice(-300)}`,
           })
         } else if (failure) taking.reject(errorOf(failure))
         else taking.resolve(recording.value(value))
@@ -315,8 +315,8 @@ export class Playback implements RecordingBackend {
   }
 }
 
-function textOf(asked: RecordedQuestion[number]): string {
-  return typeof asked === 'string' ? asked : JSON.stringify(asked)
+function textOf(part: RecordedQuestion[number]): string {
+  return typeof part === 'string' ? part : JSON.stringify(part)
 }
 
 function shorten(what: string): string {

@@ -13,7 +13,7 @@ export interface Waiting {
   kind: 't' | 'v'
   what: string
   isRead?: boolean
-  asked?: (() => RecordedQuestion) | undefined
+  question?: (() => RecordedQuestion) | undefined
   /** Performs the call for real. */
   work: () => unknown
   resolve: (value: unknown) => void
@@ -62,10 +62,10 @@ export class ReplayedContext implements RecordingContext {
     return this.last[kind] as T
   }
 
-  take<T>(what: string, work: () => T | Promise<T>, asked?: () => RecordedQuestion): T | Promise<T> {
-    if (this.#live) return this.#live.take(what, work, asked)
+  take<T>(what: string, work: () => T | Promise<T>, question?: () => RecordedQuestion): T | Promise<T> {
+    if (this.#live) return this.#live.take(what, work, question)
     if (this.#parts.isRecomputed(what)) return work()
-    return this.#wait({ kind: 'v', what, asked, work }) as Promise<T>
+    return this.#wait({ kind: 'v', what, question, work }) as Promise<T>
   }
 
   turn<T>(what: string, work: () => T): T | Promise<T> {
@@ -130,9 +130,9 @@ export class ReplayedContext implements RecordingContext {
 
   goLive(live: RecordingContext): void {
     this.#live = live
-    for (const { kind, what, isRead, asked, work, resolve, reject } of this.waiting.splice(0)) {
+    for (const { kind, what, isRead, question, work, resolve, reject } of this.waiting.splice(0)) {
       const again = () => {
-        if (kind === 'v') return live.take(what, work, asked)
+        if (kind === 'v') return live.take(what, work, question)
         return isRead ? live.read(what, work) : live.turn(what, work)
       }
       settle({ work: again, resolve, reject })

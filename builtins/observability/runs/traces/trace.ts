@@ -179,10 +179,11 @@ function toolCall({ seq, at, cycle_num, data }: LoggedEvent, parent: Span): Span
 /** Adds the tool's name to the answer of the model that called it, if both are in the same part. */
 function noteCall(parent: Span, call: Span): void {
   const { step_index, cycle, tool_name } = call.attributes
-  const asked = parent.children.findLast(
+  const parentDecision = parent.children.findLast(
     ({ kind, attributes }) => kind === 'decision' && attributes.step_index === step_index && attributes.cycle === cycle,
   )
-  if (asked) asked.attributes.tools = [...((asked.attributes.tools as string[] | undefined) ?? []), tool_name]
+  if (parentDecision)
+    parentDecision.attributes.tools = [...((parentDecision.attributes.tools as string[] | undefined) ?? []), tool_name]
 }
 
 function noteCycle(agent: Span, { result, error }: Record<string, unknown>): void {

@@ -93,19 +93,19 @@ export class Connections {
     try {
       const full = kept.names.size >= MOST_KEPT
       if (full) kept.names.clear()
-      const said = full ? [unpreparedMessage('DEALLOCATE ALL')] : []
+      const message = full ? [unpreparedMessage('DEALLOCATE ALL')] : []
       for (const part of parts) {
-        if (typeof part === 'string') said.push(unpreparedMessage(part))
-        else if (!this.#keeps || !part.isWorthPreparing) said.push(part.fullMessage)
+        if (typeof part === 'string') message.push(unpreparedMessage(part))
+        else if (!this.#keeps || !part.isWorthPreparing) message.push(part.fullMessage)
         else {
           const known = kept.names.has(part.name)
-          said.push(part.statement(known))
+          message.push(part.statement(known))
           if (known) continue
           kept.names.add(part.name)
           fresh.push(part)
         }
       }
-      const answers = await this.#say(client, said, kept.columns)
+      const answers = await this.#say(client, message, kept.columns)
       broken = false
       return full ? answers.slice(1) : answers
     } catch (error) {
@@ -123,11 +123,11 @@ export class Connections {
 
   #say(
     client: pg.PoolClient,
-    said: readonly StatementMessage[],
+    statements: readonly StatementMessage[],
     columns: PreparedStatements['columns'],
   ): Promise<Answer[]> {
     return new Promise((resolve, reject) => {
-      const message = new Message(said, columns, this.#reader)
+      const message = new Message(statements, columns, this.#reader)
       const query = client.query.bind(client) as unknown as (message: Message, done: OnDone) => void
       query(message, (error, answers) => (error ? reject(error) : resolve(answers)))
     })

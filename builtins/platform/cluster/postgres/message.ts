@@ -34,7 +34,7 @@ export type OnDone = (error: Error | undefined, answers: Answer[]) => void
  * transaction. Prepared statements are sent by name, with separate parameters.
  */
 export class Message {
-  readonly #said: readonly StatementMessage[]
+  readonly #statements: readonly StatementMessage[]
   readonly #reader: Reader
   /** Result columns of prepared statements, by name. */
   readonly #columns: Map<string, readonly Column[]>
@@ -44,8 +44,8 @@ export class Message {
   /** Set by the client that runs the message. */
   callback: OnDone | undefined
 
-  constructor(said: readonly StatementMessage[], columns: Map<string, readonly Column[]>, reader: Reader) {
-    this.#said = said
+  constructor(statements: readonly StatementMessage[], columns: Map<string, readonly Column[]>, reader: Reader) {
+    this.#statements = statements
     this.#columns = columns
     this.#reader = reader
     this.#begin()
@@ -53,7 +53,7 @@ export class Message {
 
   submit(connection: pg.Connection): void {
     connection.stream.cork()
-    for (const { name, text, types, values } of this.#said) {
+    for (const { name, text, types, values } of this.#statements) {
       // The protocol needs type numbers, although the typings say strings.
       if (text !== undefined) connection.parse({ name, text, types: types as unknown as string[] }, true)
       connection.bind({ statement: name, values }, true)
@@ -67,7 +67,7 @@ export class Message {
 
   handleRowDescription({ fields }: { fields: readonly { name: string; dataTypeID: number }[] }): void {
     this.#current = fields.map(({ name, dataTypeID }) => ({ name, read: this.#reader(dataTypeID, 'text') }))
-    const { name } = this.#said[this.#answers.length]!
+    const { name } = this.#statements[this.#answers.length]!
     if (name !== '') this.#columns.set(name, this.#current)
   }
 
@@ -98,7 +98,7 @@ export class Message {
   }
 
   #begin(): void {
-    const next = this.#said[this.#answers.length]
+    const next = this.#statements[this.#answers.length]
     this.#current = (next && this.#columns.get(next.name)) ?? []
     this.#rows = []
   }

@@ -14,7 +14,7 @@ interface Kind {
   name: string
   text: string
   types: readonly number[]
-  asked: number
+  uses: number
   /** Whether the server could not infer the parameter types, so that the full text is sent. */
   refused: boolean
 }
@@ -34,7 +34,7 @@ export class PreparedQuery {
     this.#template = templateFor(sql, params)
     this.#params = params
     this.#kind = kindOf(this.#template, params)
-    this.#kind.asked++
+    this.#kind.uses++
   }
 
   get name(): string {
@@ -42,7 +42,7 @@ export class PreparedQuery {
   }
 
   get isWorthPreparing(): boolean {
-    return this.#kind.asked >= WORTH && !this.#kind.refused
+    return this.#kind.uses >= WORTH && !this.#kind.refused
   }
 
   /** Returns the message with the full text. */
@@ -78,7 +78,7 @@ function kindOf(template: Template, params: readonly unknown[]): Kind {
   const text = template.reduce((text, words, n) => `${text}$${n}${words}`)
   // The name is a hash of the statement, because a pooled connection may hold statements of another process.
   const name = `svc_${createHash('sha256').update(`${key} ${text}`).digest('base64url').slice(0, 16)}`
-  const kind = { name, text, types, asked: 0, refused: false }
+  const kind = { name, text, types, uses: 0, refused: false }
   known.set(key, kind)
   return kind
 }

@@ -35,8 +35,8 @@ export interface WriteRequest {
 export interface Claims {
   /** Returns the statement that claims a number of due agents. */
   claiming(limit: number): PreparedQuery
-  /** @param asked time at which the claim was sent, by the monotonic clock */
-  addClaimed(rows: Answer['rows'], asked: number): void
+  /** @param sent_at time at which the claim was sent, by the monotonic clock */
+  addClaimed(rows: Answer['rows'], sent_at: number): void
 }
 
 interface Write {
@@ -146,14 +146,14 @@ export class Writes {
     const message = [turn, ...fencesOf(writes), ...writes.flatMap(({ parts }) => parts)]
     const wanted = writes.filter(({ claims }) => claims).length
     if (wanted > 0) message.push(this.#claims.claiming(wanted))
-    let asked = this.#clock.monotonic()
-    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - asked
+    let sent_at = this.#clock.monotonic()
+    const left = Math.min(...writes.map(({ at }) => at)) + LIMIT_MS - sent_at
     try {
       const answers = await this.#connections.retry(() => {
-        asked = this.#clock.monotonic()
+        sent_at = this.#clock.monotonic()
         return this.#connections.ask(message)
       }, left)
-      if (wanted > 0) this.#claims.addClaimed(answers.at(-1)!.rows, asked)
+      if (wanted > 0) this.#claims.addClaimed(answers.at(-1)!.rows, sent_at)
     } catch (error) {
       if (codeOf(error) !== '23505' || (error as { table?: string }).table !== 'svc_writes') throw error
     }

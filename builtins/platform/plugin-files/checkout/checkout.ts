@@ -74,14 +74,14 @@ export class CheckoutModules implements PluginSource {
     return concerns ? waitUntilSettled(find, concerns, this.#parts.ports.clock) : find()
   }
 
-  async load(found: FoundPlugin, asked: boolean): Promise<LoadedPlugin> {
+  async load(found: FoundPlugin, isRequested: boolean): Promise<LoadedPlugin> {
     const { modules, ports } = this.#parts
     const changed = await this.#changed()
     const { file } = (await sourceModules(ROOT, ports.files)).find(({ name }) => name === found.stem) ?? {}
     const own = file === undefined ? [] : filesOf(file, changed)
     if (file === undefined || own.length === 0) {
       this.#files.delete(found.stem)
-      return modules.load(found, asked)
+      return modules.load(found, isRequested)
     }
     this.#files.set(found.stem, file)
     const shared = own.filter(isShared)

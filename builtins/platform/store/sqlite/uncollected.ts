@@ -15,7 +15,7 @@ let kind: Engine | undefined
 export function withoutCollection(Sqlite: Engine): Engine {
   if (!COLLECTS_AMISS) return Sqlite
   kind ??= class extends Sqlite {
-    readonly #asked = new Map<string, ReturnType<typeof this.prepare>>()
+    readonly #pragmas = new Map<string, ReturnType<typeof this.prepare>>()
 
     constructor(...settings: ConstructorParameters<Engine>) {
       super(...settings)
@@ -29,8 +29,8 @@ export function withoutCollection(Sqlite: Engine): Engine {
     }
 
     override pragma(text: string, options?: { simple?: boolean }): unknown {
-      const statement = this.#asked.get(text) ?? this.prepare(`PRAGMA ${text}`)
-      this.#asked.set(text, statement)
+      const statement = this.#pragmas.get(text) ?? this.prepare(`PRAGMA ${text}`)
+      this.#pragmas.set(text, statement)
       // A PRAGMA that sets a value may return no rows.
       if (!statement.reader) return void statement.run()
       return options?.simple ? statement.pluck().get() : statement.pluck(false).all()

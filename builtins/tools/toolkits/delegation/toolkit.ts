@@ -65,8 +65,8 @@ export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Tool
         read_only: true,
         async execute({ id }, { agent_id }) {
           const { status, to_agent, objective, result } = await svc.use(Delegations).find(id, agent_id)
-          const said = result ? `\n${markUntrusted(`the result from ${to_agent}`, result)}` : ''
-          return `${id} (${objective}) is ${status}.${said}`
+          const resultText = result ? `\n${markUntrusted(`the result from ${to_agent}`, result)}` : ''
+          return `${id} (${objective}) is ${status}.${resultText}`
         },
       }),
       tool({

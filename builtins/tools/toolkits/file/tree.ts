@@ -41,7 +41,7 @@ class Walk {
     this.#options = options
   }
 
-  async into(folder: JailFolder, asked: string, prefix: string, depth: number): Promise<void> {
+  async into(folder: JailFolder, shownPath: string, prefix: string, depth: number): Promise<void> {
     const { offset, limit, signal } = this.#options
     for (const entry of await this.#entries(folder)) {
       signal.throwIfAborted()
@@ -57,10 +57,10 @@ class Walk {
       if (this.#seen++ >= offset) this.#lines.push(await this.#line(folder, entry, name))
       if (!entry.isDirectory() || depth <= 1) continue
       // A folder that was removed meanwhile, or is not readable, is listed without contents.
-      const below = await folder.below(entry.name, asked).catch(() => undefined)
+      const below = await folder.below(entry.name, shownPath).catch(() => undefined)
       if (!below) continue
       try {
-        await this.into(below, asked, `${name}/`, depth - 1)
+        await this.into(below, shownPath, `${name}/`, depth - 1)
       } finally {
         await below.close()
       }

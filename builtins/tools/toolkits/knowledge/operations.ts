@@ -22,8 +22,8 @@ async function findNotes(svc: PluginHandle, ref: string, query = '') {
     .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   return all.map(noteView).filter(({ text, tags }) => {
-    const said = `${text} ${tags.join(' ')}`.toLowerCase()
-    return words.every(word => said.includes(word))
+    const searched = `${text} ${tags.join(' ')}`.toLowerCase()
+    return words.every(word => searched.includes(word))
   })
 }
 

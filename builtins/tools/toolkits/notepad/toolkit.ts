@@ -53,15 +53,15 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
         parameters: z.object({ agent_id: z.string().min(1).max(128).describe('Id or name of the agent'), ...window }),
         read_only: true,
         hidden: true,
-        async execute({ agent_id: asked, limit, offset }, call) {
-          if (asked === call.agent_id) return notepads.read(asked, limit, offset, call.result_tokens)
+        async execute({ agent_id: named, limit, offset }, call) {
+          if (named === call.agent_id) return notepads.read(named, limit, offset, call.result_tokens)
           if (!config.notepad_shared) {
             throw new NotepadError({
               message:
                 "You cannot read other agents' notepads (tools.notepad_shared is off); read your own with read_notepad.",
             })
           }
-          return notepads.read(await idOf(svc, asked), limit, offset, call.result_tokens)
+          return notepads.read(await idOf(svc, named), limit, offset, call.result_tokens)
         },
       }),
     ],
@@ -69,14 +69,14 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
 }
 
 /** Returns the id of an existing agent. @throws NotepadError */
-async function idOf(svc: PluginHandle, asked: string): Promise<string> {
+async function idOf(svc: PluginHandle, name: string): Promise<string> {
   const agent = await svc
     .use(Agents)
-    .find(asked)
+    .find(name)
     .catch((error: unknown) => {
       if (error instanceof AgentNotFoundError) return undefined
       throw error
     })
   if (agent) return agent.agent_id
-  throw new NotepadError({ message: `There is no agent ${JSON.stringify(asked)}; give the id or the name of one.` })
+  throw new NotepadError({ message: `There is no agent ${JSON.stringify(name)}; give the id or the name of one.` })
 }

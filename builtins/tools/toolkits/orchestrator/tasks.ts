@@ -54,7 +54,7 @@ export class CodeTasks {
    * Starts a task, and waits a limited time for its end.
    * @throws CodeTaskError, OutsideError, PathError
    */
-  async begin(asked: TaskRequest, call: ToolCall): Promise<CodeTask> {
+  async begin(request: TaskRequest, call: ToolCall): Promise<CodeTask> {
     const { agent_id, signal } = call
     const most = this.#config.code_max_tasks
     if (this.#running.size >= most) {
@@ -63,7 +63,7 @@ export class CodeTasks {
       })
     }
     const { clock, ports } = this.#svc
-    const { program, task, folder, model = null } = asked
+    const { program, task, folder, model = null } = request
     const task_id = ports.ids.make('code', 8)
     // Reserve the slot before the first await.
     const running: Running = { agent_id, stop: new AbortController(), ended: Promise.resolve() }
@@ -85,7 +85,7 @@ export class CodeTasks {
     try {
       const cwd = await this.#folder(call, folder)
       await this.#records.write(record)
-      running.ended = this.#run(record, asked, { ...reachOf(call), cwd, signal: running.stop.signal }).finally(() =>
+      running.ended = this.#run(record, request, { ...reachOf(call), cwd, signal: running.stop.signal }).finally(() =>
         this.#running.delete(task_id),
       )
     } catch (error) {

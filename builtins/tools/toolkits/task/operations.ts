@@ -49,11 +49,11 @@ export const todosList = operation({
   cli: { usage: 'todos [agent]', short: { limit: 'n', status: 's' } },
   mcp: true,
   errors: [AgentNotFoundError, AmbiguousAgentError],
-  async run({ limit, offset, ...asked }, { svc }) {
-    const rows = await pageOfTodos(svc.use(Store), await which(svc, asked), limit ?? -1, offset)
+  async run({ limit, offset, ...filter }, { svc }) {
+    const rows = await pageOfTodos(svc.use(Store), await which(svc, filter), limit ?? -1, offset)
     return rows.map(todoView)
   },
-  count: async (asked, { svc }) => countTodos(svc.use(Store), await which(svc, asked)),
+  count: async (input, { svc }) => countTodos(svc.use(Store), await which(svc, input)),
   render: todos => todos.map(line).join('\n') || 'no to-do items',
 })
 

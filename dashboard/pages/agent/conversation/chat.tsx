@@ -71,10 +71,10 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     setWriting({ instruction, images, text: '', info: '', before: new Set(tasks.data?.map(({ task_id }) => task_id)) })
     const call = { signal: control.signal, idempotencyKey: newKey() }
     const session = session_id === undefined ? { session_key: keyOf(id) } : { session_id }
-    const asked = { id, instruction, images: inputsOf(images), toolkits: ['profile'], ...session }
+    const task = { id, instruction, images: inputsOf(images), toolkits: ['profile'], ...session }
     let taken = false
     try {
-      for await (const { event, data } of api.tasks.stream(asked, call)) {
+      for await (const { event, data } of api.tasks.stream(task, call)) {
         taken = true
         if (event === 'token') setWriting(had => had && { ...had, text: had.text + data.text })
         else if (event === 'reset') setWriting(had => had && { ...had, text: '' })
@@ -112,22 +112,22 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
     >
       <div class="stack">
         <Loaded query={tasks}>
-          {said => (
+          {messages => (
             <>
-              {said.length === 0 && !writing && (
+              {messages.length === 0 && !writing && (
                 <p class="soft">
                   Ask the agent, or give it a small task: it answers here at once, and its goals continue. It remembers
                   the earlier messages of this chat.
                 </p>
               )}
               <ol class="plain said">
-                {said
+                {messages
                   .filter(({ task_id }) => !writing || writing.before.has(task_id))
                   .map(task => (
                     <Turn
                       key={task.task_id}
                       task={task}
-                      isLatest={task === said.at(-1)}
+                      isLatest={task === messages.at(-1)}
                       followed={followed?.task_id === task.task_id ? followed : undefined}
                     />
                   ))}

@@ -15,15 +15,15 @@ export function Questions({ id, onAnswered }: { id: string; onAnswered: () => Pr
   if (own.length === 0) return null
   return (
     <ul class="stack plain">
-      {own.map(asked => (
-        <AnswerForm key={asked.question_id} asked={asked} onAnswered={answered} />
+      {own.map(question => (
+        <AnswerForm key={question.question_id} question={question} onAnswered={answered} />
       ))}
     </ul>
   )
 }
 
-function AnswerForm({ asked, onAnswered }: { asked: Question; onAnswered: () => void }) {
-  const { question_id, question, options, free_text, asked_at, default: otherwise, default_at } = asked
+function AnswerForm({ question: given, onAnswered }: { question: Question; onAnswered: () => void }) {
+  const { question_id, question, options, free_text, asked_at, default: otherwise, default_at } = given
   const [text, setText] = useState('')
   const send = useAction(async (answer: string) => {
     await api.questions.answer({ question_id, answer })

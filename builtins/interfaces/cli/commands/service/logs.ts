@@ -17,12 +17,12 @@ const logs: HandWritten = async ({ lines = 50, follow, agent, plugin, level = 'd
   const log = new LogFile(root, ports)
   const mask = await lineMasker(root, ports)
   const isWanted = (line: string) => {
-    const said = read(line)
-    if (!said) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
+    const entry = read(line)
+    if (!entry) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
     return (
-      said.level >= least &&
-      (agent === undefined || said.agent_id === agent || said.agent_id?.startsWith(`${agent}-`) === true) &&
-      (plugin === undefined || said.plugin === plugin)
+      entry.level >= least &&
+      (agent === undefined || entry.agent_id === agent || entry.agent_id?.startsWith(`${agent}-`) === true) &&
+      (plugin === undefined || entry.plugin === plugin)
     )
   }
   // A line may have been written before the secret in it was known as one, so it is masked again.
@@ -48,8 +48,8 @@ export default logs
 
 function read(line: string): LogLine | undefined {
   try {
-    const said = JSON.parse(line) as LogLine
-    return typeof said.level === 'number' && !Number.isNaN(new Date(said.time).getTime()) ? said : undefined
+    const entry = JSON.parse(line) as LogLine
+    return typeof entry.level === 'number' && !Number.isNaN(new Date(entry.time).getTime()) ? entry : undefined
   } catch {
     return undefined
   }

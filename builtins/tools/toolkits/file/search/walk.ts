@@ -43,10 +43,10 @@ export class Walk {
     this.#options = options
   }
 
-  /** @param asked the folder's path, as the agent gave it */
+  /** @param shownPath the folder's path, as the agent gave it */
   async *walkFolder(
     folder: JailFolder,
-    asked: string,
+    shownPath: string,
     prefix = '',
     rules = this.#options.rules,
   ): AsyncGenerator<FoundFile> {
@@ -63,10 +63,10 @@ export class Walk {
       if (entry.isFile()) yield { path, at: folder.at(entry.name) }
       if (!entry.isDirectory()) continue
       // A folder that was removed meanwhile, or is not readable, is treated as empty.
-      const next = await folder.below(entry.name, asked).catch(() => undefined)
+      const next = await folder.below(entry.name, shownPath).catch(() => undefined)
       if (!next) continue
       try {
-        yield* this.walkFolder(next, asked, `${path}/`, here)
+        yield* this.walkFolder(next, shownPath, `${path}/`, here)
       } finally {
         await next.close()
       }
