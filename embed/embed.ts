@@ -132,11 +132,11 @@ export class Svc {
     if (!(await isProject({ files }, root))) {
       const remedy = 'make one with "svc init", or pass create: true to Svc.open'
       if (!create) throw new NoProjectError({ at: resolve(root), searched: 'there', remedy })
-      await explained(makeProject(files, root))
+      await withExplanation(makeProject(files, root))
     }
     const { BUILTINS } = await import('../builtins/index.ts')
     const opening = openKernel({ root, roles, builtins: BUILTINS, modules: importable, ...options })
-    return new Svc(await explained(opening))
+    return new Svc(await withExplanation(opening))
   }
 
   /** Spawns an agent from a preset. @throws ProfileNotFoundError, ModelNameError, AgentNameTakenError, FolderError */
@@ -320,7 +320,7 @@ async function makeProject(files: Ports['files'], root: string): Promise<void> {
 }
 
 /** Replaces errors about a folder that cannot be written. */
-function explained<T>(opening: Promise<T>): Promise<T> {
+function withExplanation<T>(opening: Promise<T>): Promise<T> {
   return opening.catch(error => {
     throw explainUnwritable(error)
   })

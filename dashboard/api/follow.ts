@@ -106,12 +106,12 @@ class SilenceTimeout {
 /** Waits for a pause; returns early if the network comes back. */
 function sleepUntilOnline(ms: number): Promise<void> {
   return new Promise(resolve => {
-    const done = () => {
+    const finish = () => {
       clearTimeout(timer)
-      removeEventListener('online', done)
+      removeEventListener('online', finish)
       resolve()
     }
-    const timer = setTimeout(done, ms)
-    addEventListener('online', done)
+    const timer = setTimeout(finish, ms)
+    addEventListener('online', finish)
   })
 }

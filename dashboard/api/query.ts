@@ -76,13 +76,13 @@ class SharedQuery<T> {
   #begin(): void {
     this.fault = undefined
     void this.#now()
-    const seen = () => this.#soon()
-    document.addEventListener('visibilitychange', seen)
+    const onVisible = () => this.#soon()
+    document.addEventListener('visibilitychange', onVisible)
     this.#undo = [
       feed.onEvents(events => events.some(event => this.#concerns(event)) && this.#soon()),
       feed.onNotice(notice => this.#concerns(notice) && this.#soon()),
       feed.onState(() => feed.state === 'live' && this.#soon()),
-      () => document.removeEventListener('visibilitychange', seen),
+      () => document.removeEventListener('visibilitychange', onVisible),
     ]
   }
 

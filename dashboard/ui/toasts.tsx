@@ -9,23 +9,23 @@ interface Toast {
 
 let toasts: readonly Toast[] = []
 let nth = 0
-let changed = () => {}
+let notify = () => {}
 
 /** Shows a short confirmation. */
 export function toast(text: string): void {
   const id = ++nth
   toasts = [...toasts, { id, text }]
-  changed()
+  notify()
   setTimeout(() => {
     toasts = toasts.filter(each => each.id !== id)
-    changed()
+    notify()
   }, SHOWN_MS)
 }
 
 export function Toasts() {
   const [, render] = useState(0)
   useEffect(() => {
-    changed = () => render(n => n + 1)
+    notify = () => render(n => n + 1)
   }, [])
   return (
     <div class="toasts" role="status">

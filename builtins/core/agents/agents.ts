@@ -265,8 +265,8 @@ export class AgentDirectory implements Agents {
     const { agent_id } = agent
     const kept_branches: DeletedAgent['kept_branches'] = []
     for (const hook of this.#svc.list(DeleteHooks)) {
-      const failed = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${errorMessage(error)}`)
-      kept_branches.push(...((await hook.part(agent).catch(failed)) ?? []))
+      const logFailure = (error: unknown) => this.#svc.log.warn({ agent_id }, `${hook.name}: ${errorMessage(error)}`)
+      kept_branches.push(...((await hook.part(agent).catch(logFailure)) ?? []))
     }
     await this.#change(agent_id, [
       deleteAgent({ agent_id }),
@@ -371,11 +371,11 @@ export class AgentDirectory implements Agents {
     const facets = this.#svc.list(AgentFacets)
     // A facet that fails, as where the preset is broken, must not hide the agent.
     const read = async ({ name, read }: (typeof facets)[number]) => {
-      const failed = (error: unknown) => {
+      const logFailure = (error: unknown) => {
         this.#svc.log.warn({ agent_id: agent.agent_id }, `cannot show "${name}" of the agent: ${errorMessage(error)}`)
         return null
       }
-      return [name, await (async () => read(agent))().catch(failed)]
+      return [name, await (async () => read(agent))().catch(logFailure)]
     }
     return Object.fromEntries(await Promise.all(facets.map(read)))
   }

@@ -9,7 +9,7 @@ export function interceptedTools(svc: PluginHandle, set: ToolSet): ToolSet {
     find(name, offered) {
       const tool = set.find(name, offered)
       const around = tool ? svc.list(ToolInterceptors).filter(({ applies }) => applies?.(tool) ?? true) : []
-      return tool && around.length > 0 ? intercepted(tool, around.toSorted(byStage)) : tool
+      return tool && around.length > 0 ? interceptTool(tool, around.toSorted(byStage)) : tool
     },
   }
 }
@@ -18,7 +18,7 @@ function byStage({ stage: one = 0 }: ToolInterceptor, { stage: other = 0 }: Tool
   return one - other
 }
 
-function intercepted(tool: Tool, around: readonly ToolInterceptor[]): Tool {
+function interceptTool(tool: Tool, around: readonly ToolInterceptor[]): Tool {
   const admit: Tool['execute'] = async (args, call) => {
     for (const each of around) await each.check?.(args, call, tool)
   }

@@ -107,7 +107,7 @@ export class SkillFiles {
     if (stamp === undefined) return undefined
     const known = this.#known.get(path)
     if (known?.stamp === stamp) return known.found
-    const file = this.#shown(path)
+    const file = this.#displayPath(path)
     const bare = { name, description: '', license: null, allowed_tools: null, metadata: {}, body: '' }
     const common = { source, file, shadowed_by: null, folder: join(place, name) }
     let found: FoundSkill
@@ -129,7 +129,7 @@ export class SkillFiles {
   }
 
   /** Returns a path for display: relative to the project, or starting with `svc/` in the package. */
-  #shown(path: string): string {
+  #displayPath(path: string): string {
     for (const [folder, prefix] of [[this.#svc.project.root, ''] as const, [PACKAGE, 'svc/'] as const]) {
       const below = relative(folder, path)
       if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below

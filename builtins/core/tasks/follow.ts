@@ -81,8 +81,8 @@ export async function* followTask(
 
 /** Returns whether a task waits for nothing that it did not wait for before: some of it may be decided by now. */
 function isSameWait(now: TaskRow, before: TaskRow): boolean {
-  const awaited = (row: TaskRow) => [...JSON.parse(row.approval_ids), ...JSON.parse(row.question_ids)] as string[]
-  return isWaiting(now.status) && awaited(now).every(id => awaited(before).includes(id))
+  const awaitedIds = (row: TaskRow) => [...JSON.parse(row.approval_ids), ...JSON.parse(row.question_ids)] as string[]
+  return isWaiting(now.status) && awaitedIds(now).every(id => awaitedIds(before).includes(id))
 }
 
 /** Reads the events of tool calls in a task's runs, each once. */

@@ -29,26 +29,26 @@ export function tasksService(svc: PluginHandle, service: TaskService): Tasks {
       }
       const input = { id: agent, max_steps: MAX_STEPS, ...task }
       const { task_id } = await service.begin(input, call, true)
-      return keyed(await service.find(task_id))
+      return toKeyedTask(await service.find(task_id))
     },
-    find: async (task_id, tenant) => keyed(await mine(task_id, tenant)),
+    find: async (task_id, tenant) => toKeyedTask(await mine(task_id, tenant)),
     follow: (task_id, after, signal) => followTask(svc, service, task_id, after, signal),
     async answer(task_id, tenant, answer) {
       const { status } = await mine(task_id, tenant)
       const isAnswered = svc.has(Questions) && (await svc.use(Questions).answerTask(task_id, answer))
       if (!isAnswered) throw new TaskAsksNothingError({ task_id, status })
       await service.resume(task_id)
-      return keyed(await service.find(task_id))
+      return toKeyedTask(await service.find(task_id))
     },
     async cancel(task_id, tenant) {
       await mine(task_id, tenant)
       await service.cancel(task_id)
-      return keyed(await service.find(task_id))
+      return toKeyedTask(await service.find(task_id))
     },
     cancelIn: session_id => service.cancelIn(session_id),
   }
 }
 
-function keyed(row: TaskRow): KeyedTask {
+function toKeyedTask(row: TaskRow): KeyedTask {
   return { ...taskOf(row), key: row.idempotency_key }
 }

@@ -5,7 +5,7 @@ import { InvalidInputError, type Operation, type OperationCall, SvcError } from 
 import { InternalError, unexpectedError } from '#lib/errors'
 import { isStream, type StreamEvent } from '#lib/stream'
 import type { McpOffer } from './contract.ts'
-import { limited, noteOf } from './pages.ts'
+import { noteOf, withLimit } from './pages.ts'
 import { schemasOf } from './schemas.ts'
 
 /** Maximum nesting of arguments; no operation needs more than a few levels. */
@@ -26,7 +26,7 @@ export async function callTool(
   try {
     refuseNest(operation, given)
     refuseUnknown(operation, given)
-    const input = limited(operation, given)
+    const input = withLimit(operation, given)
     const output = await offer.run(operation, input, call)
     const whole = isStream(output) ? await followStream(output, operation, call) : output
     const answer = answerOf(operation, whole)

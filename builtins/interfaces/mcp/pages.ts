@@ -12,7 +12,7 @@ export function listsAll({ count, input }: Operation): boolean {
 }
 
 /** Returns the input with a limit, if it is of a list and has none. */
-export function limited(operation: Operation, given: Input): Input {
+export function withLimit(operation: Operation, given: Input): Input {
   return listsAll(operation) && given.limit === undefined ? { limit: LISTED, ...given } : given
 }
 

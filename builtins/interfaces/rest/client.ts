@@ -310,14 +310,14 @@ function problemOf(error: unknown): string {
 
 function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(done, ms)
-    function done() {
+    const timer = setTimeout(finish, ms)
+    function finish() {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', finish)
       if (signal?.aborted) reject(signal.reason)
       else resolve()
     }
-    signal?.addEventListener('abort', done, { once: true })
+    signal?.addEventListener('abort', finish, { once: true })
   })
 }
 

@@ -27,15 +27,15 @@ const METHODS = [
 
 export function benchmarkOf(svc: PluginHandle): Benchmark {
   const scenarios = () => svc.list(Scenarios).map(each => Scenario.parse(each))
-  const planned = (options: Chosen) => planOf(svc, scenarios(), options)
+  const makePlan = (options: Chosen) => planOf(svc, scenarios(), options)
   return {
     scenarios,
     table,
     html,
-    forecast: async options => forecast(svc, options.models, await planned(options)),
+    forecast: async options => forecast(svc, options.models, await makePlan(options)),
     async run(options) {
       const { signal, progress } = options
-      const plan = { ...(await planned(options)), signal, progress }
+      const plan = { ...(await makePlan(options)), signal, progress }
       const models: BenchmarkReport['models'] = []
       for (const modelName of options.models) {
         if (models.length > 0 && signal.aborted) break

@@ -155,13 +155,13 @@ export class LocalScheduler implements Scheduler {
     const { database } = this.#options
     const now = this.#options.now()
     const held = [lease.id, lease.owner, lease.epoch]
-    const kept = () => {
+    const keepLease = () => {
       // There is only one writer at a time, so a read suffices; the row is written only when renewals are late.
       const [row] = database.all<{ run_at: number }>(UNTIL, held)
       if (row && row.run_at < now + LEASE_MS / 2) database.run({ sql: RENEW, params: [now + LEASE_MS, ...held] })
       return row !== undefined
     }
-    if (next === 'keep') return this.#options.write(effects, kept, now)
+    if (next === 'keep') return this.#options.write(effects, keepLease, now)
     const rested = now + this.#options.rest()
     const run_at = Math.round(next.run_at)
     // A wake never delays the start that the cycle asked for.

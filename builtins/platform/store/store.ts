@@ -119,10 +119,10 @@ export class SqliteStore implements Store {
   }
 
   readCached<T>(key: string, read: () => Promise<T>): Promise<T> {
-    return recordInput(key, () => this.#unchanged(key, read))
+    return recordInput(key, () => this.#readAgainIfChanged(key, read))
   }
 
-  async #unchanged<T>(key: string, read: () => Promise<T>): Promise<T> {
+  async #readAgainIfChanged<T>(key: string, read: () => Promise<T>): Promise<T> {
     const state = await this.#database.waiting(() => this.#database.state())
     const now = this.#svc.clock.monotonic()
     const known = this.#known.get(key)

@@ -54,7 +54,7 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const command = await this.#sandboxed(await this.#candidates(name), cwd, request)
+    const command = await this.#wrapCommand(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
     const end = await runGroup(this.#svc.ports, {
@@ -136,7 +136,7 @@ export class Processes implements Sandbox {
    * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
    * @throws NoSandboxError, ProgramError
    */
-  async #sandboxed(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
+  async #wrapCommand(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
     if (first === undefined)

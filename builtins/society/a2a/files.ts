@@ -50,7 +50,7 @@ async function contentsOf(svc: PluginHandle, call: ToolCall, paths: readonly str
     try {
       left -= (await handle.stat()).size
       if (left < 0) throw new ToolError({ problem: `With ${JSON.stringify(path)} the files have more than 5 MB.` })
-      contents.push([basename(path), await checked(svc, call, await handle.readFile())])
+      contents.push([basename(path), await checkContent(svc, call, await handle.readFile())])
     } finally {
       await handle.close()
     }
@@ -58,7 +58,7 @@ async function contentsOf(svc: PluginHandle, call: ToolCall, paths: readonly str
   return contents
 }
 
-async function checked(svc: PluginHandle, { agent_id }: ToolCall, bytes: Buffer): Promise<Buffer> {
+async function checkContent(svc: PluginHandle, { agent_id }: ToolCall, bytes: Buffer): Promise<Buffer> {
   if (!svc.has(Guardrails) || !isUtf8(bytes)) return bytes
   const { action, text, findings } = await svc.use(Guardrails).check('peer', bytes.toString(), { agent_id })
   if (action === 'block')

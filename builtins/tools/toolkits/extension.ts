@@ -27,12 +27,12 @@ export const toolkitsExtension: Extension = (svc, { ofFile, interceptor }) => ({
   },
   interceptTools(given) {
     checkFields(ToolInterceptors.name, ToolInterceptors.options.has, given, svc.name)
-    return svc.add(ToolInterceptors, interceptor ? counted(given, interceptor) : given)
+    return svc.add(ToolInterceptors, interceptor ? withCounts(given, interceptor) : given)
   },
 })
 
 /** Wraps the functions of an interceptor, so that its failures count as those of the plugin. */
-function counted(given: ToolInterceptor, interceptor: Interceptor): ToolInterceptor {
+function withCounts(given: ToolInterceptor, interceptor: Interceptor): ToolInterceptor {
   const { name, check, intercept } = given
   const callOf = (part: string) => ({ kind: 'tool', name: `interceptor ${name}${part}` }) as const
   return {

@@ -43,7 +43,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
               <Card title="Changes">
                 <div class="stack">
                   <Compare all={all} from={from} to={to} onFrom={setFrom} onTo={setTo} />
-                  <Changes id={id} from={known(all, from) ?? all[0]!.checkpoint_id} to={known(all, to)} />
+                  <Changes id={id} from={findKnown(all, from) ?? all[0]!.checkpoint_id} to={findKnown(all, to)} />
                 </div>
               </Card>
             </>
@@ -64,7 +64,7 @@ export function Checkpoints({ agent: { agent_id: id, name, status }, reload }: V
   )
 }
 
-const known = (all: readonly Kept[], id: string) => all.find(each => each.checkpoint_id === id)?.checkpoint_id
+const findKnown = (all: readonly Kept[], id: string) => all.find(each => each.checkpoint_id === id)?.checkpoint_id
 
 function Take({ id, name, onTaken }: { id: string; name: string; onTaken: () => Promise<void> }) {
   const take = useAction(async (form: HTMLFormElement) => {
@@ -192,13 +192,16 @@ function Compare({ all, from, to, onFrom, onTo }: CompareProps) {
     <div class="fields">
       <label>
         From
-        <select value={known(all, from) ?? all[0]!.checkpoint_id} onChange={event => onFrom(event.currentTarget.value)}>
+        <select
+          value={findKnown(all, from) ?? all[0]!.checkpoint_id}
+          onChange={event => onFrom(event.currentTarget.value)}
+        >
           {options}
         </select>
       </label>
       <label>
         To
-        <select value={known(all, to) ?? ''} onChange={event => onTo(event.currentTarget.value)}>
+        <select value={findKnown(all, to) ?? ''} onChange={event => onTo(event.currentTarget.value)}>
           <option value="">now</option>
           {options}
         </select>

@@ -72,12 +72,12 @@ function Hindrance({ agent: { status, goal, error, next } }: { agent: Agent }) {
 function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
   if (!budget) return null
   const limit = ({ limit_usd }: { limit_usd: number | null }) => (limit_usd === null ? 'none' : dollars(limit_usd))
-  const spent = (of: { agent_id: string; spent_usd: number }) =>
+  const spentText = (of: { agent_id: string; spent_usd: number }) =>
     `${dollars(of.spent_usd)} spent${of.agent_id === agent_id ? '' : ` by ${of.agent_id}`}`
   return (
     <>
-      <Figure label="Cost limit for goals" value={limit(budget.pursuits)} note={spent(budget.pursuits)} />
-      <Figure label="Total cost limit" value={limit(budget.total)} note={spent(budget.total)} />
+      <Figure label="Cost limit for goals" value={limit(budget.pursuits)} note={spentText(budget.pursuits)} />
+      <Figure label="Total cost limit" value={limit(budget.total)} note={spentText(budget.total)} />
     </>
   )
 }
@@ -88,13 +88,13 @@ function Limits({ agent: { agent_id, budget } }: { agent: Agent }) {
 function Asked({ id, onDecided }: { id: string; onDecided: () => Promise<void> }) {
   const query = useQuery(`asked ${id}`, { ask: () => api.approvals.list({ id }), on: ofAgent(id) })
   const { shown } = useShown(query.data)
-  const decided = () => void Promise.all([query.reload(), onDecided()])
+  const onDecision = () => void Promise.all([query.reload(), onDecided()])
   return (
     <Loaded query={query} below>
       {() => (
         <ul class="stack plain">
           {shown.map(({ approval, isOpen }) => (
-            <Request key={approval.approval_id} approval={approval} isOpen={isOpen} onDecided={decided} />
+            <Request key={approval.approval_id} approval={approval} isOpen={isOpen} onDecided={onDecision} />
           ))}
         </ul>
       )}

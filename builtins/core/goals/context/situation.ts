@@ -40,7 +40,7 @@ export async function situationOf(
     ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
-  const goals = [...active, ...(await shortened(svc, agent_id, ended, memories))]
+  const goals = [...active, ...(await shortenGoals(svc, agent_id, ended, memories))]
   const notes = [more > 0 && `${more} more are active`, paused_at !== null && 'you are paused, so none is pursued']
   const noted = notes.filter(Boolean).join('; ')
   const heading = `Your goals, the active ones first${noted ? ` (${noted})` : ''}:`
@@ -86,10 +86,10 @@ export async function lastGoals(
 ): Promise<GoalRow[]> {
   const ended = await lastEndedGoals(svc.use(Store), agent_id, LAST_GOALS)
   const further = ended.filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
-  return shortened(svc, agent_id, further, memories)
+  return shortenGoals(svc, agent_id, further, memories)
 }
 
-function shortened(svc: PluginHandle, agent_id: string, ended: readonly GoalRow[], memories: readonly string[]) {
+function shortenGoals(svc: PluginHandle, agent_id: string, ended: readonly GoalRow[], memories: readonly string[]) {
   const goals = ended.map(goal => {
     const objective = lineOf(goal.objective, LAST_GOAL_CHARS)
     const result = goal.result && lineOf(goal.result, LAST_GOAL_CHARS)

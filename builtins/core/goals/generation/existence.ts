@@ -48,7 +48,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
       const { cost_micros, input_tokens, output_tokens } = answer.spend
       return {
         objective: found?.goal ?? null,
-        reasoning: found ? (found.reasoning ?? '') : `${UNREADABLE}: ${quoted(answer)}.`,
+        reasoning: found ? (found.reasoning ?? '') : `${UNREADABLE}: ${quoteAnswer(answer)}.`,
         is_unreadable: found === undefined,
         cost_usd: cost_micros / 1e6,
         tokens: input_tokens + output_tokens,
@@ -58,7 +58,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
   }
 }
 
-function quoted({ text, reasoning, finish_reason }: ModelAnswer): string {
+function quoteAnswer({ text, reasoning, finish_reason }: ModelAnswer): string {
   const cut = finish_reason === 'length' ? ', and was cut at max_tokens' : ''
   if (text.trim() !== '') return `it wrote "${lineOf(text, QUOTED)}"${cut}`
   return reasoning ? `it only thought "${lineOf(reasoning, QUOTED)}"${cut}` : `it wrote nothing${cut}`

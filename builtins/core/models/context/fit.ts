@@ -116,7 +116,7 @@ export function fitRequest(
   const { context_full, context_target } = smallest ? SMALLEST : settings
   const fitted = fittingOf(conversation, { full: space * context_full, target: space * context_target, input })
   fitted.replay(conversation)
-  const fittedMessages = fitted.shown()
+  const fittedMessages = fitted.shownMessages()
   return {
     messages: [...system, ...fittedMessages],
     max_tokens: answer,
@@ -230,7 +230,7 @@ class Fitting {
     return this.#tokens
   }
 
-  shown(): Message[] {
+  shownMessages(): Message[] {
     return [...this.#opening, ...this.#view]
   }
 
@@ -251,7 +251,7 @@ class Fitting {
     this.#front = this.#opening = [...this.#front.slice(0, 1), { role: 'user', content }, ...instruction]
     this.#view = [...this.#unsummarized]
     this.#from = this.#uncleared = this.cleared = this.digested = 0
-    this.#tokens = messagesTokens(this.shown())
+    this.#tokens = messagesTokens(this.shownMessages())
   }
 
   #makeRoom(): void {
@@ -321,7 +321,7 @@ class Fitting {
     const instruction = covered.filter(each => each === this.#instruction)
     const recorded = covered.map(each => (each === this.#instruction ? { ...each, content: BELOW } : each))
     this.#opening = [...this.#front, { role: 'user', content: digestOf(recorded, share) }, ...instruction]
-    this.#tokens = messagesTokens(this.shown())
+    this.#tokens = messagesTokens(this.shownMessages())
   }
 
   /** Last resort: removes the images of the newest turn, and cuts its longest messages. */
@@ -331,6 +331,6 @@ class Fitting {
     }
     if (this.#tokens <= this.#full) return
     this.#view = cutMessages(this.#view, this.#full - messagesTokens(this.#opening), this)
-    this.#tokens = messagesTokens(this.shown())
+    this.#tokens = messagesTokens(this.shownMessages())
   }
 }

@@ -65,7 +65,7 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   const body = sent?.error ?? sent
   if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
   if (body && typeof body === 'object') {
-    const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${bounded(body.message ?? '')}`)
+    const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${shortenMessage(body.message ?? '')}`)
     if (overflow) return isOverflow(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
@@ -92,7 +92,7 @@ function refusal(
   const plain = errorMessage(error).replace(`${status} `, '')
   const empty = status === 404 ? 'the answer is empty; check the base URL' : 'the answer is empty'
   const message = brief(body?.message ?? (plain === 'status code (no body)' ? empty : plain))
-  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${bounded(body?.message ?? errorMessage(error))}`
+  const whole = `${body?.code ?? ''} ${body?.type ?? ''} ${shortenMessage(body?.message ?? errorMessage(error))}`
   const overflow = overflowIn(status, whole)
   if (overflow) return isOverflow(`HTTP ${status}: ${message}`, overflow)
   const refused = refusalIn(status, whole)
@@ -162,13 +162,13 @@ function rootOf(error: unknown): unknown {
 }
 
 /** Returns the beginning and the end of a message: some are whole pages, which patterns would take seconds to search. */
-function bounded(message: unknown): string {
+function shortenMessage(message: unknown): string {
   const text = String(message)
   return text.length > 2 * MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)} ${text.slice(-MESSAGE_CHARS)}` : text
 }
 
 function brief(text: unknown): string {
-  const line = bounded(text ?? 'no reason given')
+  const line = shortenMessage(text ?? 'no reason given')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return (line.length > 300 ? `${line.slice(0, 300)}…` : line).replace(/\.$/, '')

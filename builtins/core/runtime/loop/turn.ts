@@ -63,8 +63,8 @@ export function planCalls(
 
 /** Runs the calls of an answer. */
 export function runTurn(calls: readonly PlannedCall[], request: RunRequest, messages: Message[], parts: CallParts) {
-  const offered = () => offeredTools(request, messages, parts)
-  return runAll(calls, call => executeCall(call, request, { ...parts, offered }), request, messages)
+  const toolsOffered = () => offeredTools(request, messages, parts)
+  return runAll(calls, call => executeCall(call, request, { ...parts, offered: toolsOffered }), request, messages)
 }
 
 /** Returns the tools that the model is offered after these messages: fewer in a small context window. */

@@ -95,18 +95,18 @@ const NESTED = {
 
 const INI = '[server]\nport = 8000\nhost = localhost\n; of the operator\n[limits]\nfiles = 20\nstrict = true\n'
 
-const tidied = () => people(21, 80)
+const tidyPeople = () => people(21, 80)
 
 export const DATA: readonly WorkGoal[] = [
   {
     name: 'tidy-people',
     title: 'Tidy a data set',
     asks: 'Clean up people.csv and write the result to tidy.csv with the same heading: names without blanks around them, cities written as in "Ulm", dates as in 1950-12-31, each id once, the rows in their order. Do not change people.csv.',
-    files: () => ({ 'people.csv': untidy(tidied()) }),
+    files: () => ({ 'people.csv': untidy(tidyPeople()) }),
     acceptance: [{ file: 'tidy.csv' }],
     checks: {
-      'all rows are tidy': async folder => reads('tidy.csv', table(tidied()))(folder),
-      'people.csv is unchanged': async folder => (await folder.file('people.csv')) === untidy(tidied()),
+      'all rows are tidy': async folder => reads('tidy.csv', table(tidyPeople()))(folder),
+      'people.csv is unchanged': async folder => (await folder.file('people.csv')) === untidy(tidyPeople()),
     },
     solution: () => [read('people.csv'), write('tidy.js', TIDY), run('node tidy.js'), run('head -n 5 tidy.csv')],
   },

@@ -108,7 +108,7 @@ export function fileMatches(path: string, test: (text: string) => boolean): Fold
 
 /** Passes if a file has this text, ignoring white space at the ends of lines and of the file. */
 export function reads(path: string, wanted: string): FolderTest {
-  return fileMatches(path, text => trimmed(text) === trimmed(wanted))
+  return fileMatches(path, text => trimText(text) === trimText(wanted))
 }
 
 /** Passes if a file is JSON of this value. The order of keys does not matter. */
@@ -127,7 +127,7 @@ export const csv = (rows: readonly (readonly (string | number)[])[]): string =>
   `${rows.map(row => row.join(',')).join('\n')}\n`
 export const pad = (n: number, width = 2): string => String(n).padStart(width, '0')
 
-function trimmed(text: string): string {
+function trimText(text: string): string {
   return text
     .split('\n')
     .map(line => line.trimEnd())

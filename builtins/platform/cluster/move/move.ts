@@ -204,7 +204,7 @@ async function fill(svc: PluginHandle, query: Query, file: string, source: strin
     of.all(`SELECT 1 FROM sqlite_master WHERE name = '${PROGRESS}'`).length > 0
   let image = await images.open(file)
   const begun = `SELECT 1 FROM ${PROGRESS} WHERE name = '' AND source = ? AND progress = ?`
-  let ours = hasProgress(image) && image.all(begun, [source, written(counts)]).length > 0
+  let ours = hasProgress(image) && image.all(begun, [source, countsJson(counts)]).length > 0
   if (!ours) {
     image.close()
     await removeDatabase(svc, file)
@@ -223,7 +223,7 @@ async function fill(svc: PluginHandle, query: Query, file: string, source: strin
     if (!ours) {
       await target.clear(tables)
       const mark = `INSERT INTO ${PROGRESS} (name, source, progress) VALUES ('', ?, ?)`
-      await image.write([{ sql: mark, params: [source, written(counts)] }])
+      await image.write([{ sql: mark, params: [source, countsJson(counts)] }])
       ours = true
     }
     return { image, copied: await copyTables(postgresEnd(query, source), target, tables) }
@@ -237,7 +237,7 @@ async function fill(svc: PluginHandle, query: Query, file: string, source: strin
 const namesOf = (tables: readonly Table[]) => tables.map(({ name }) => name)
 
 /** Returns counts as the first row of a copy's progress has them, so that a copy with other tables does not continue. */
-const written = (counts: Counts) => JSON.stringify(Object.fromEntries(counts))
+const countsJson = (counts: Counts) => JSON.stringify(Object.fromEntries(counts))
 
 /**
  * Marks an empty database as the target of a copy, and makes the tables of plugins in it. If the plugins have made more
@@ -257,7 +257,7 @@ async function prepareTarget(
   const used = begun ? begun.rowCount === 0 : (await query(USED)).rowCount
   if (used) throw new TargetInUseError({ at })
   const progress = String(begun?.rows[0]?.progress ?? '')
-  if (progress === written(counts)) return
+  if (progress === countsJson(counts)) return
   const had = begun
     ? new Map(Object.entries<number>(JSON.parse(progress || '{}')))
     : countsOf((await query(COUNTS)).rows)
@@ -265,7 +265,7 @@ async function prepareTarget(
   await runSteps(stepsBetween(svc, had, counts), sql => query(toPostgres(sql)))
   requireKnown(namesOf(tables), await postgresTables(query))
   if (begun) await query(`DROP TABLE ${PROGRESS}`)
-  const mark = ['', source, written(counts)].map(literal).join(', ')
+  const mark = ['', source, countsJson(counts)].map(literal).join(', ')
   await query(`${PROGRESS_TABLE}; INSERT INTO ${PROGRESS} (name, source, progress) VALUES (${mark})`)
   await postgresEnd(query, source).clear([...tables, ...FILE_TABLES])
 }

@@ -76,7 +76,7 @@ export class CheckoutModules implements PluginSource {
 
   async load(found: FoundPlugin, isRequested: boolean): Promise<LoadedPlugin> {
     const { modules, ports } = this.#parts
-    const changed = await this.#changed()
+    const changed = await this.#listChanged()
     const { file } = (await sourceModules(ROOT, ports.files)).find(({ name }) => name === found.stem) ?? {}
     const own = file === undefined ? [] : filesOf(file, changed)
     if (file === undefined || own.length === 0) {
@@ -107,7 +107,7 @@ export class CheckoutModules implements PluginSource {
 
   async #find() {
     const shipped = await this.#parts.modules.find()
-    const [changed, sources] = await Promise.all([this.#changed(), sourceModules(ROOT, this.#parts.ports.files)])
+    const [changed, sources] = await Promise.all([this.#listChanged(), sourceModules(ROOT, this.#parts.ports.files)])
     this.#announce(changed, sources)
     const found = shipped.map(async plugin => {
       const file = sources.find(({ name }) => name === plugin.stem)?.file
@@ -119,15 +119,15 @@ export class CheckoutModules implements PluginSource {
   }
 
   /** Returns the sources that differ from the running program, relative to the checkout. */
-  async #changed(): Promise<string[]> {
+  async #listChanged(): Promise<string[]> {
     const now = await this.#hashes.read()
-    this.#running ??= this.#built(now)
+    this.#running ??= this.#readBuilt(now)
     const running = await this.#running
     return [...new Set([...running.keys(), ...now.keys()])].filter(file => running.get(file) !== now.get(file))
   }
 
   /** Returns the source hashes of the build; without a build, those of the start. */
-  async #built(now: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, string>> {
+  async #readBuilt(now: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, string>> {
     if (!IS_BUILT) return now
     const text = await this.#parts.ports.files.readFile(join(ROOT, 'dist', 'sources.json'), 'utf8')
     return new Map(Object.entries(JSON.parse(text) as Record<string, string>))

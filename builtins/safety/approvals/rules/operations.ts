@@ -108,11 +108,11 @@ export const approvalsGrant = operation({
     const rule = { rule_id, agent_id, tool_name, created_by, arguments: text }
     const granting = insertRule({ ...rule, until: ends, uses: uses ?? null, reason: reason ?? null })
     await svc.use(Store).apply([granting, ...(call.effects ?? [])])
-    const granted = () => findRule(svc.use(Store), now(svc), rule_id)
+    const findGranted = () => findRule(svc.use(Store), now(svc), rule_id)
     // Requests that have timed out are denied, even if a rule would now approve them.
     await settle(svc, svc.use(ApprovalSettings))
-    const released = await release(svc, (await granted())!)
-    return { ...shownRule((await granted())!), ...released }
+    const released = await release(svc, (await findGranted())!)
+    return { ...shownRule((await findGranted())!), ...released }
   },
   render: ({ approved, waiting, ...rule }) =>
     [

@@ -61,7 +61,9 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         danger: 'creates or overwrites files',
         check: ({ path, content }, call) => texts.checkWrite(call, path, content),
         preview: async ({ path, content }, call) =>
-          [`${(await texts.exists(call, path)) ? 'Replaces' : 'Creates'} ${path}:`, ...marked('+', content)].join('\n'),
+          [`${(await texts.exists(call, path)) ? 'Replaces' : 'Creates'} ${path}:`, ...markLines('+', content)].join(
+            '\n',
+          ),
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
@@ -95,8 +97,8 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             `Changes ${args.path}:`,
             ...editsOf(args).flatMap(({ old_text, new_text, replace_all }) => [
               replace_all ? '@@ every occurrence @@' : '@@',
-              ...marked('-', old_text),
-              ...marked('+', new_text),
+              ...markLines('-', old_text),
+              ...markLines('+', new_text),
             ]),
           ].join('\n'),
         execute: (args, call) =>
@@ -168,7 +170,7 @@ function editsOf({ edits, ...one }: EditArguments): Edit[] {
 }
 
 /** Returns the lines of a text with a mark, as in a diff. */
-function marked(mark: string, text: string): string[] {
+function markLines(mark: string, text: string): string[] {
   return text === ''
     ? []
     : text

@@ -85,10 +85,10 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
             .describe('Commit message: what was changed and why, with a short first line'),
         }),
         async check(_, call) {
-          if ((await staged(await repository(call))) === '')
+          if ((await listStaged(await repository(call))) === '')
             throw new Error('nothing is staged, so there is nothing to commit; stage the changes with git_add first')
         },
-        preview: async ({ message }, call) => `${message}\n\n${await staged(await repository(call))}`,
+        preview: async ({ message }, call) => `${message}\n\n${await listStaged(await repository(call))}`,
         execute: async ({ message }, call) =>
           (await repository(call)).run(['commit', '--no-verify', '--no-gpg-sign', '--file=-'], message),
       }),
@@ -97,7 +97,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
 }
 
 /** Returns the staged files with the number of changed lines; empty if there are none. */
-async function staged(git: Repository): Promise<string> {
+async function listStaged(git: Repository): Promise<string> {
   const options = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=all']
   return (await git.run(['diff', '--staged', '--stat', ...options])).replace(/\s*\[exit code 0\]$/, '')
 }

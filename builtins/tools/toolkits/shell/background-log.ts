@@ -39,12 +39,12 @@ export class BackgroundLog {
   async #waitForOutput(signal: AbortSignal): Promise<void> {
     if (this.#head !== '' || signal.aborted) return
     await new Promise<void>(resolve => {
-      const done = () => {
-        this.#listeners.delete(done)
+      const finish = () => {
+        this.#listeners.delete(finish)
         resolve()
       }
-      this.#listeners.add(done)
-      signal.addEventListener('abort', done, { once: true })
+      this.#listeners.add(finish)
+      signal.addEventListener('abort', finish, { once: true })
     })
   }
 

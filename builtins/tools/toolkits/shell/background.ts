@@ -154,7 +154,7 @@ export class BackgroundProcesses implements Processes {
   async list(call: Reader): Promise<string> {
     const known = this.#of(call.agent_id)
     const lines = known.map(({ record, end }) => `${lineOf(record)}: ${end ?? 'running'}`)
-    const lost = await this.#lost(call.agent_id)
+    const lost = await this.#listLost(call.agent_id)
     lines.push(...lost.map(record => `${lineOf(record)}: ${this.#fateOf(record)}`))
     for (const each of known.filter(({ end }) => end !== undefined)) await this.#withdrawMessage(each, call)
     return lines.join('\n') || '[You have no background processes.]'
@@ -215,7 +215,7 @@ export class BackgroundProcesses implements Processes {
   async announceLost(): Promise<void> {
     const agents = await this.#svc.ports.files.readdir(this.#journals).catch(() => [])
     for (const agent_id of agents) {
-      const gone = (await this.#lost(agent_id)).filter(
+      const gone = (await this.#listLost(agent_id)).filter(
         ({ pid, reported }) => !reported && pid !== null && !isAlive(pid),
       )
       for (const record of gone) {
@@ -281,13 +281,13 @@ export class BackgroundProcesses implements Processes {
   async #forgetOld(agent_id: string): Promise<void> {
     const ended = this.#of(agent_id).filter(({ end }) => end !== undefined)
     for (const { record } of ended.slice(0, -MAX_ENDED)) this.#all.delete(record.process_id)
-    const gone = (await this.#lost(agent_id)).filter(({ pid }) => pid === null || !isAlive(pid))
+    const gone = (await this.#listLost(agent_id)).filter(({ pid }) => pid === null || !isAlive(pid))
     for (const record of gone.slice(0, -MAX_ENDED)) await this.#removeRecord(record, agent_id)
   }
 
   /** Returns what is known of a process that another service process started. */
   async #lostOutput(agent_id: string, process_id: string): Promise<string> {
-    const record = (await this.#lost(agent_id)).find(each => each.process_id === process_id)
+    const record = (await this.#listLost(agent_id)).find(each => each.process_id === process_id)
     if (record) return `[${process_id}: ${this.#fateOf(record)}]`
     const id = JSON.stringify(process_id.slice(0, 100))
     throw new CommandError({
@@ -313,7 +313,7 @@ export class BackgroundProcesses implements Processes {
   }
 
   /** Returns the records of an agent's processes that another service process started, oldest first. */
-  async #lost(agent_id: string): Promise<Record[]> {
+  async #listLost(agent_id: string): Promise<Record[]> {
     const { files } = this.#svc.ports
     const names = await files.readdir(this.#folder(agent_id)).catch(() => [])
     const found = await Promise.all(

@@ -11,12 +11,12 @@ import type { Question } from '../../../ui/types.ts'
 export function Questions({ id, onAnswered }: { id: string; onAnswered: () => Promise<void> }) {
   const questions = useQuestions()
   const own = questions.data?.filter(({ agent_id }) => agent_id === id) ?? []
-  const answered = () => void Promise.all([questions.reload(), onAnswered()])
+  const onAnswer = () => void Promise.all([questions.reload(), onAnswered()])
   if (own.length === 0) return null
   return (
     <ul class="stack plain">
       {own.map(question => (
-        <AnswerForm key={question.question_id} question={question} onAnswered={answered} />
+        <AnswerForm key={question.question_id} question={question} onAnswered={onAnswer} />
       ))}
     </ul>
   )
