@@ -61,13 +61,12 @@ export class Kernel {
   #closing: Promise<void> | undefined
 
   constructor(parts: KernelParts) {
-    const { project, config, ports, log } = parts
-    this.project = project
-    this.config = config
+    this.project = parts.project
+    this.config = parts.config
     this.roles = new Set(parts.roles)
-    this.ports = ports
-    this.log = log
-    this.hooks = new Hooks({ clock: ports.clock, log, boundary: parts.boundary })
+    this.ports = parts.ports
+    this.log = parts.log
+    this.hooks = new Hooks({ clock: parts.ports.clock, log: parts.log, boundary: parts.boundary })
     this.points = new Points(this.hooks, parts.boundary)
     for (const [name, schema] of Object.entries(KERNEL_EVENTS)) this.hooks.declareEvent(name, schema)
     this.points.open(Operations)

@@ -53,6 +53,7 @@ export class Services {
   use<T>(token: Token<T>): T {
     const refused = this.#withheld.get(token.name)
     if (refused) throw refused()
+    if (typeof token === 'string') throw new TypeError(`use() takes a token such as Memory, not "${token}"`)
     const provider = this.#providers.get(token.name)?.at(-1)
     if (!provider) throw new ServiceMissingError({ name: token.name })
     return provider.value as T

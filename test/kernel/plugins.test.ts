@@ -124,6 +124,16 @@ it.each([
   ],
   ['a bad name', "export default { name: 'Bad Name', setup() {} }", /lower-case letters.*not "Bad Name"/],
   ['no setup', "export default { name: 'bad' }", /has no setup function/],
+  [
+    'a misspelt setup',
+    "export default { name: 'bad', setp() {} }",
+    /its field "setp" is not known; did you mean "setup"/,
+  ],
+  [
+    'a name for a token',
+    "export default { name: 'bad', setup(svc) { svc.use('memory') } }",
+    /use\(\) takes a token such as Memory, not "memory"/,
+  ],
   ['an async setup', "export default { name: 'bad', async setup() { throw new Error('x') } }", /setup is async/],
   ['a missing import', "import './nowhere.ts'\nexport default {}", /nowhere\.ts/],
   ['an unknown hook', file('bad').replace("'beat'", "'bart'"), /There is no hook "bart"/],

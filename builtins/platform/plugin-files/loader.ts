@@ -334,6 +334,9 @@ function checkDefinition(value: unknown): PluginDefinition {
   const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
   if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
   if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, not a plugin; ${right}`)
+  const unknown = Object.keys(value).find(key => !FIELDS.includes(key))
+  if (unknown !== undefined)
+    throw new TypeError(`its field ${JSON.stringify(unknown)} is not known; ${didYouMean(unknown, FIELDS)}`)
   const { name, setup } = value as Partial<PluginDefinition>
   if (typeof name !== 'string' || !/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
     throw new TypeError(
@@ -341,9 +344,6 @@ function checkDefinition(value: unknown): PluginDefinition {
     )
   }
   if (typeof setup !== 'function') throw new TypeError(`has no setup function; ${right}`)
-  const unknown = Object.keys(value).find(key => !FIELDS.includes(key))
-  if (unknown !== undefined)
-    throw new TypeError(`its field ${JSON.stringify(unknown)} is not known; ${didYouMean(unknown, FIELDS)}`)
   const { requires, needs, replaces, config, state } = value as { [K in keyof PluginDefinition]?: unknown }
   if (requires !== undefined && typeof requires !== 'string')
     throw new TypeError("its requires must be a range of versions of svc, such as '^1'; other plugins belong in needs")
