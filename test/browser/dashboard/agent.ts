@@ -252,7 +252,8 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     const result = [
       '# Sheep\n\nThere are **three** of `Ovis`: <img src=x onerror=alert(1)>',
       '- one\n- [ ] two\n  1. *black*',
-      '| name | wool |\n| --- | --- |\n| Dolly | white |',
+      '| name | wool | kilograms |\n| --- | --- | --: |\n| Dolly | white | 45 |',
+      'שלום 👩\u200d👦 a\u200db',
       '[the farm](https://farm.example/sheep) and [this](javascript:alert(1)) and ![map](https://farm.example/map.png)',
       '```js\n# **no heading**\n```\n',
     ].join('\n\n')
@@ -266,11 +267,19 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     expect(await shown.locator('code').allTextContents()).toEqual(['Ovis'])
     expect(await shown.locator('ul > li').allTextContents()).toEqual(['one', '☐ twoblack'])
     expect(await shown.locator('ol em').textContent()).toBe('black')
-    expect(await shown.locator('td').allTextContents()).toEqual(['Dolly', 'white'])
+    expect(await shown.locator('td').allTextContents()).toEqual(['Dolly', 'white', '45'])
+    const styleOf = (selector: string, property: 'direction' | 'display' | 'textAlign') =>
+      shown.locator(selector).evaluate((each, name) => getComputedStyle(each)[name], property)
+    expect(await styleOf('td.end', 'textAlign')).toBe('end')
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await styleOf('th.end', 'display')).toBe('table-cell')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    expect(await styleOf('p:has-text("שלום")', 'direction')).toBe('rtl')
     const links = shown.locator('a').evaluateAll(all => all.map(link => link.getAttribute('href')))
     expect(await links).toEqual(['https://farm.example/sheep', 'https://farm.example/map.png'])
     const text = await shown.textContent()
     expect(text).toContain('<img src=x onerror=alert(1)>')
+    expect(text).toContain('👩\u200d👦 a\\u{200d}b')
     expect(text).toContain('the farm (https://farm.example/sheep) and [this](javascript:alert(1)) and map (')
     expect(await shown.locator('img').count()).toBe(0)
     await page.getByText('# **no heading**').waitFor()
