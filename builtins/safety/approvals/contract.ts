@@ -23,6 +23,7 @@ export const ApprovalSummary = z.object({
   expires_at: z.iso.datetime().nullable().describe('Time at which the approval is denied automatically'),
   session_id: z.string().nullable(),
   goal_id: z.string().nullable(),
+  goal: z.string().nullable().describe('Objective of the goal that the call is for'),
   task_id: z.string().nullable(),
   folders: z.array(GivenFolder).describe('Folders given to the agent, which the call may use'),
   reason: z.string().nullable(),

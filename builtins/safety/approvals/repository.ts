@@ -24,11 +24,14 @@ export interface ApprovalRow {
   used_by: string | null
   /** JSON of the folders that the call's agent may use. */
   folders: string | null
+  /** Objective of the goal. */
+  goal: string | null
 }
 
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
   status, reason, created_at, resolved_at, resolved_by, used_at, used_by,
-  (SELECT a.folders FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS folders`
+  (SELECT a.folders FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS folders,
+  (SELECT g.objective FROM goals_view g WHERE g.goal_id = approvals.goal_id) AS goal`
 
 export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {
   return store.get<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE approval_id = ?`, [approval_id])

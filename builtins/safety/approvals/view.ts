@@ -23,6 +23,7 @@ export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary
     expires_at: pending ? isoTime(row.created_at + limit) : null,
     session_id: row.session_id,
     goal_id: row.goal_id,
+    goal: row.goal,
     task_id: row.task_id,
     folders: row.folders === null ? [] : JSON.parse(row.folders),
     reason: row.reason,
@@ -96,12 +97,13 @@ export function renderApproval(approval: Approval): string {
     original_arguments,
     reason,
     goal_id,
+    goal,
     task_id,
     expires_at,
   } = approval
   const lines = [
     headline(approval),
-    goal_id && `  for goal ${goal_id}`,
+    goal_id && `  for goal ${goal_id}${goal ? `: ${oneLine(goal)}` : ''}`,
     task_id && `  for task ${task_id}`,
     ...foldersLine(approval),
     reason && `  reason: ${oneLine(reason)}`,

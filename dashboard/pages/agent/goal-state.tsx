@@ -17,7 +17,7 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
   return (
     <div>
       <h3>Acceptance criteria</h3>
-      <ul class="plain list">
+      <ul class="plain list marked">
         {acceptance.map(({ command, file, rubric, met, problem }) => (
           <li key={`${command} ${file} ${rubric}`}>
             <Tag kind={met === false ? 'warn' : ''}>{met === null ? 'not checked' : met ? 'met' : 'not met'}</Tag>
@@ -35,7 +35,12 @@ export function AcceptanceList({ goal: { acceptance, refusals } }: { goal: Pick<
               ) : (
                 'you accept the result'
               )}
-              {problem && <small>{visible(problem)}</small>}
+              {problem && (
+                <>
+                  <br />
+                  <small>{visible(problem)}</small>
+                </>
+              )}
             </span>
           </li>
         ))}
@@ -53,7 +58,7 @@ export function PlanList({ goal: { plan } }: { goal: Pick<Goal, 'plan'> }) {
   return (
     <div>
       <h3>Plan</h3>
-      <ol class="plain list">
+      <ol class="plain list marked">
         {plan.map(({ step, status }) => (
           <li key={step}>
             <span title={status}>

@@ -87,6 +87,14 @@ export function Request({ approval: listed, isOpen, onDecided, onEditing, box, o
   return (
     <li class={isDecided ? 'card request is-decided' : 'card request'} {...steady}>
       <RequestHeader approval={listed} box={box} />
+      {listed.goal_id && (
+        <p class="clamp">
+          <span class="soft">Goal: </span>
+          <a href={to('agents', [listed.agent_id, 'goals', listed.goal_id])}>
+            {visible(listed.goal ?? listed.goal_id)}
+          </a>
+        </p>
+      )}
       {cut ? (
         <p class="held">
           These arguments are long. Show all of them before you decide:{' '}
@@ -147,7 +155,7 @@ function useSteadyCard(isDecided: boolean, isMine: boolean) {
 
 /** What asks to run, for whom, since when and until when. */
 function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>) {
-  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id, goal_id } = approval
+  const { approval_id, agent_id, tool_name, danger, created_at, expires_at, task_id } = approval
   return (
     <header>
       {box}
@@ -158,12 +166,6 @@ function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>
       <span class="soft">
         <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
         {task_id && ' for a task'}
-        {goal_id && (
-          <>
-            {' '}
-            for <a href={to('agents', [agent_id, 'goals', goal_id])}>a goal</a>
-          </>
-        )}
         {expires_at && (
           <>
             , denied automatically <When at={expires_at} />

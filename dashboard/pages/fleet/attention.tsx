@@ -61,7 +61,7 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </a>
             <p>
               <strong>
-                {visible(agent_id)} asks: {visible(question)}
+                {visible(agent_id)} asks: {visible(question.split('\n\n', 1)[0]!)}
               </strong>
             </p>
           </li>

@@ -223,6 +223,8 @@ function Doing({ member: { agent_id, goal, held, steps, status, stuck, waits_for
         <small class={`clamp ${isInformation ? 'soft' : 'held'}`} title={visible(held)}>
           {status === 'waiting_approval' ? (
             <Asked held={visible(held)} href={to('agents', [agent_id])} />
+          ) : waits_for === 'answer' ? (
+            <a href={to('agents', [agent_id])}>waits for your answer</a>
           ) : (
             visible(held)
           )}

@@ -5,6 +5,10 @@ import { visible } from './format.ts'
 
 /** Protocols of links that can be followed. */
 const FOLLOWED = /^(https?|mailto):/i
+/** A joiner that makes one emoji of two, as `visible` shows it. */
+const JOINER = /(?<=\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)\\u\{200d\}(?=\p{Extended_Pictographic})/gu
+/** Alignments of table columns, as classes. */
+const ALIGNED = { left: '', center: 'middle', right: 'end' } as const
 
 /**
  * Text of a model in Markdown. HTML is shown as text and images as links, so the text can neither run code nor load
@@ -25,44 +29,62 @@ function block(token: Token, at: number): ComponentChildren {
       return <Code key={at} value={token.text} label="Code" />
     case 'heading':
       return (
-        <p key={at}>
+        <p key={at} dir="auto">
           <strong>{inline(token.tokens)}</strong>
         </p>
       )
     case 'blockquote':
-      return <blockquote key={at}>{token.tokens?.map(block)}</blockquote>
+      return (
+        <blockquote key={at} dir="auto">
+          {token.tokens?.map(block)}
+        </blockquote>
+      )
     case 'list':
       return <List key={at} list={token as Tokens.List} />
     case 'table':
       return <Table key={at} table={token as Tokens.Table} />
     default:
-      return <p key={at}>{span(token, at)}</p>
+      return (
+        <p key={at} dir="auto">
+          {span(token, at)}
+        </p>
+      )
   }
 }
 
 function List({ list: { ordered, start, items } }: { list: Tokens.List }) {
   const part = (token: Token, at: number) => (/^(text|checkbox)$/.test(token.type) ? span : block)(token, at)
   const children = items.map(({ tokens }, at) => <li key={at}>{tokens.map(part)}</li>)
-  return ordered ? <ol start={start === '' ? 1 : start}>{children}</ol> : <ul>{children}</ul>
+  return ordered ? (
+    <ol dir="auto" start={start === '' ? 1 : start}>
+      {children}
+    </ol>
+  ) : (
+    <ul dir="auto">{children}</ul>
+  )
 }
 
 function Table({ table: { header, rows } }: { table: Tokens.Table }) {
   return (
     // biome-ignore lint/a11y: what scrolls must be reachable by the keyboard, and is no set of fields.
     <div role="group" class="columns" tabIndex={0} aria-label="Table">
-      <table class="table">
+      <table dir="auto">
         <thead>
           <tr>
-            {header.map(({ tokens }, at) => (
-              <th key={at}>{inline(tokens)}</th>
+            {header.map(({ tokens, align }, at) => (
+              <th key={at} class={ALIGNED[align ?? 'left']}>
+                {inline(tokens)}
+              </th>
             ))}
           </tr>
         </thead>
         <tbody>
           {rows.map((row, at) => (
             <tr key={at}>
-              {row.map(({ tokens }, n) => (
-                <td key={n}>{inline(tokens)}</td>
+              {row.map(({ tokens, align }, n) => (
+                <td key={n} class={ALIGNED[align ?? 'left']}>
+                  {inline(tokens)}
+                </td>
               ))}
             </tr>
           ))}
@@ -75,6 +97,9 @@ function Table({ table: { header, rows } }: { table: Tokens.Table }) {
 function inline(tokens: readonly Token[] = []): ComponentChildren {
   return tokens.map(span)
 }
+
+/** Shows text with its invisible characters, except those within emojis. */
+const words = (text: string) => visible(text).replace(JOINER, '\u200d')
 
 function span(token: Token, at: number): ComponentChildren {
   switch (token.type) {
@@ -94,12 +119,12 @@ function span(token: Token, at: number): ComponentChildren {
     case 'image':
       return <Link key={at} link={token as Tokens.Link} />
     case 'html':
-      return visible(token.raw)
+      return words(token.raw)
     case 'paragraph':
     case 'text':
-      return token.tokens ? inline(token.tokens) : visible(token.text)
+      return token.tokens ? inline(token.tokens) : words(token.text)
     default:
-      return visible(token.type === 'escape' ? token.text : token.raw)
+      return words(token.type === 'escape' ? token.text : token.raw)
   }
 }
 
@@ -115,7 +140,7 @@ function Link({ link: { href, text, raw } }: { link: Tokens.Link }) {
     address
   ) : (
     <>
-      {visible(text)} ({address})
+      {words(text)} ({address})
     </>
   )
 }

@@ -128,13 +128,16 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
   it('questions: are counted on every page and in the title, and answered on the overview', async () => {
     const goal = { goal_id: 'goal-asking', agent_id: ann, objective: 'Choose a colour', reasoning: null }
     await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
-    const question = { call_id: 'call-asking', agent_id: ann, goal_id: goal.goal_id, question: 'Red or blue?' }
+    const question = { call_id: 'call-asking', agent_id: ann, goal_id: goal.goal_id, question: '**Red** or blue?' }
     await host.home.kernel.use(Questions).ask({ ...question, options: ['red', 'blue'] })
     await go('memory')
     await page.getByTitle('1 to answer').waitFor()
     await expect.poll(() => page.title()).toBe(`(1) Memory · ${ann} · Agent · svc`)
+    await person.at('#/')
+    await page.getByText(`${ann} asks: **Red** or blue?`).waitFor()
     await go('overview')
     await page.getByRole('button', { name: 'blue' }).waitFor()
+    expect(await page.locator('.request strong').textContent()).toBe('Red')
     // The question says what the goal waits for.
     expect(await page.getByText('svc questions').count()).toBe(0)
     await page.getByRole('button', { name: 'blue' }).click()
@@ -252,7 +255,8 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     const result = [
       '# Sheep\n\nThere are **three** of `Ovis`: <img src=x onerror=alert(1)>',
       '- one\n- [ ] two\n  1. *black*',
-      '| name | wool |\n| --- | --- |\n| Dolly | white |',
+      '| name | wool | kilograms |\n| --- | --- | --: |\n| Dolly | white | 45 |',
+      'שלום 👩\u200d👦 a\u200db',
       '[the farm](https://farm.example/sheep) and [this](javascript:alert(1)) and ![map](https://farm.example/map.png)',
       '```js\n# **no heading**\n```\n',
     ].join('\n\n')
@@ -261,16 +265,29 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await store().apply([endGoal({ goal_id: goal.goal_id, status: 'completed', result, unconfirmed: false })])
     await go(`goals/${goal.goal_id}`)
     const shown = page.locator('.words').filter({ hasText: 'There are' })
+    const styleOf = (selector: string, property: string) =>
+      shown
+        .locator(selector)
+        .evaluate(
+          (each, name) => each.ownerDocument.defaultView?.getComputedStyle(each).getPropertyValue(name),
+          property,
+        )
     await shown.waitFor()
     expect(await shown.locator('strong').allTextContents()).toEqual(['Sheep', 'three'])
     expect(await shown.locator('code').allTextContents()).toEqual(['Ovis'])
     expect(await shown.locator('ul > li').allTextContents()).toEqual(['one', '☐ twoblack'])
     expect(await shown.locator('ol em').textContent()).toBe('black')
-    expect(await shown.locator('td').allTextContents()).toEqual(['Dolly', 'white'])
+    expect(await shown.locator('td').allTextContents()).toEqual(['Dolly', 'white', '45'])
+    expect(await styleOf('td.end', 'text-align')).toBe('end')
+    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await styleOf('th.end', 'display')).toBe('table-cell')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    expect(await styleOf('p[dir]:has-text("שלום")', 'direction')).toBe('rtl')
     const links = shown.locator('a').evaluateAll(all => all.map(link => link.getAttribute('href')))
     expect(await links).toEqual(['https://farm.example/sheep', 'https://farm.example/map.png'])
     const text = await shown.textContent()
     expect(text).toContain('<img src=x onerror=alert(1)>')
+    expect(text).toContain('👩\u200d👦 a\\u{200d}b')
     expect(text).toContain('the farm (https://farm.example/sheep) and [this](javascript:alert(1)) and map (')
     expect(await shown.locator('img').count()).toBe(0)
     await page.getByText('# **no heading**').waitFor()

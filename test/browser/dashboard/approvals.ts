@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const card = cardOf(approval_id)
     expect(await card.getByLabel('Arguments').innerText()).toMatch(/to\s+"ann"\s+text\s+hello\nAnn/)
     expect(await card.innerText()).toContain(args_sha256.slice(0, 16))
-    expect(await card.getByRole('link', { name: 'a goal' }).getAttribute('href')).toMatch(
+    expect(await card.getByRole('link', { name: /Send word/ }).getAttribute('href')).toMatch(
       `#/agents/${agent_id}/goals/goal-`,
     )
     await card.getByRole('button', { name: 'Approve', exact: true }).click()

@@ -3,6 +3,7 @@ import { useAction } from '../../../api/action.ts'
 import { api } from '../../../api/client.ts'
 import { useQuestions } from '../../../api/waiting.ts'
 import { Trouble } from '../../../ui/states.tsx'
+import { Words } from '../../../ui/text/conversation.tsx'
 import { visible } from '../../../ui/text/format.ts'
 import { When } from '../../../ui/time.tsx'
 import type { Question } from '../../../ui/types.ts'
@@ -38,7 +39,7 @@ function AnswerForm({ question: given, onAnswered }: { question: Question; onAns
         </span>
         <span class="aside soft">{question_id}</span>
       </header>
-      <p class="said">{visible(question)}</p>
+      <Words text={question} open markdown />
       {otherwise !== null && (
         <p class="hint">
           Without an answer, the agent continues with “{visible(otherwise)}” <When at={default_at} ahead />.
