@@ -123,7 +123,7 @@ function GiveGoal({ id, isOpen, onGiven }: { id: string; isOpen: boolean; onGive
         </label>
         <label>
           Priority (1 to 10)
-          <input name="priority" type="number" min="1" max="10" defaultValue="6" required />
+          <input name="priority" type="number" min="1" max="10" defaultValue="4" required />
         </label>
         <label>
           Deadline
