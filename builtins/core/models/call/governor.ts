@@ -114,8 +114,8 @@ export class Governor {
     const breaker = this.#breaker
     if (breaker === 'closed' || (breaker === 'half_open' && !this.#trial)) return
     const left_s = Math.max(1, Math.ceil((this.#openUntil - this.#clock.monotonic()) / 1000))
-    const next = breaker === 'open' ? `it is tried again in ${left_s} s` : 'a trial attempt is in progress'
-    const problem = `${this.provider} is suspended after ${this.#failures} failures in a row (the last: ${this.#lastFailure}); ${next}`
+    // Without counts and times: agents keep the reason, and those with the same one are shown together.
+    const problem = `${this.provider} is suspended after repeated failures (the last: ${this.#lastFailure}); svc models shows when it is tried again`
     throw new ModelError({ model, problem }, { retryAfter: left_s, kind: 'resting', transient: false, billed: false })
   }
 
