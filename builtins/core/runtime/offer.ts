@@ -54,7 +54,7 @@ export class Offer {
   /** Tokens that the first offer leaves free. */
   readonly #free: number = 0
   /** Tool names found in each message, cached because messages do not change. */
-  readonly #named = new WeakMap<Message, { named: readonly string[]; called: readonly string[] }>()
+  readonly #named = new WeakMap<Message, { names: readonly string[]; called: readonly string[] }>()
   /** The offer before any message, and the last one. */
   readonly #begin: Offered
   #now: Offered
@@ -93,19 +93,19 @@ export class Offer {
 
   /** Returns the offer after one more message. */
   #offerWith(before: Offered, message: Message): Offered {
-    const { named, called } = this.#namesIn(message)
+    const { names, called } = this.#namesIn(message)
     const now = { ...before, count: before.count + 1, last: message }
-    if (named.length === 0) return now
+    if (names.length === 0) return now
     const isSystem = message.role === 'system'
-    const recent = isSystem ? before.recent : [...new Set([...named, ...before.recent])]
-    const passing = isSystem ? named : before.passing
-    const alone = isSystem || message.role === 'user' ? new Set([...before.alone, ...named]) : before.alone
+    const recent = isSystem ? before.recent : [...new Set([...names, ...before.recent])]
+    const passing = isSystem ? names : before.passing
+    const alone = isSystem || message.role === 'user' ? new Set([...before.alone, ...names]) : before.alone
     const next = { ...now, recent, passing, alone }
     // The best hit is nearly always called: its toolkit comes with it, so that the offer changes once and not twice.
-    const wanted = message.name === FIND_TOOLS ? named.slice(0, 1) : called.filter(name => !alone.has(name))
+    const wanted = message.name === FIND_TOOLS ? names.slice(0, 1) : called.filter(name => !alone.has(name))
     const found = wanted.filter(name => !this.#begin.names.has(name))
     const kits = new Set([...before.kits, ...found.map(name => this.#byName.get(name)!.toolkit)])
-    if (kits.size === before.kits.size && named.every(name => before.names.has(name))) return next
+    if (kits.size === before.kits.size && names.every(name => before.names.has(name))) return next
     const neighbours = this.#all.filter(({ toolkit }) => kits.has(toolkit)).map(({ spec }) => spec.name)
     const specs = this.#fitting([...new Set([...recent, ...neighbours])], passing)
     return { ...next, kits, specs, names: new Set(specs.map(({ name }) => name)) }
@@ -147,7 +147,7 @@ export class Offer {
    * Other results may hold any text, such as source code: there, only tools of the same toolkit count, unless the text
    * is a skill or the operator's.
    */
-  #namesIn(message: Message): { named: readonly string[]; called: readonly string[] } {
+  #namesIn(message: Message): { names: readonly string[]; called: readonly string[] } {
     let found = this.#named.get(message)
     if (!found) {
       const called = (message.tool_calls ?? []).map(({ name }) => name)
@@ -165,7 +165,7 @@ export class Offer {
         const tool = this.#byName.get(word)
         return tool !== undefined && !isPassing(tool) && !isQuoted(tool)
       }
-      found = { called: called.filter(isTool), named: [...new Set([...called, ...names])].filter(isTool) }
+      found = { called: called.filter(isTool), names: [...new Set([...called, ...names])].filter(isTool) }
       this.#named.set(message, found)
     }
     return found

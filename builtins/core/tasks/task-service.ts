@@ -90,7 +90,7 @@ export class TaskService {
     if (input.response_schema) await admitSchema(this.#svc.use(Schemas), input.response_schema)
     // The hash is only compared for requests with a key.
     const request_hash = call.idempotency_key === undefined ? '' : hashOf(input)
-    let admitted: AdmittedInstruction | undefined
+    let admission: AdmittedInstruction | undefined
     let images: ImageRef[] | undefined
     for (let tries = 0; tries < TRIES; tries++) {
       const agent = await this.#svc.use(Agents).find(input.id)
@@ -103,10 +103,10 @@ export class TaskService {
         return { task_id: known.task_id, carried: undefined }
       }
       if (died_at !== null) throw new AgentDeadError({ agent_id })
-      admitted ??= await admit(this.#svc, agent_id, input.instruction)
-      const { blocked } = admitted
+      admission ??= await admit(this.#svc, agent_id, input.instruction)
+      const { blocked } = admission
       // Lone surrogates cannot be stored.
-      const instruction = admitted.instruction.toWellFormed()
+      const instruction = admission.instruction.toWellFormed()
       images ??= await keepGiven(this.#svc, input.images ?? [])
       const begun = await this.#insert({ ...input, instruction }, images, agent, request_hash, call, streams, blocked)
       if (!begun) continue

@@ -54,15 +54,15 @@ function matchesText(
   { equals, contains = [], any, lacks = [], lines, max_words, exact }: TextMatch,
 ): boolean {
   const form = exact ? oneLine : plain
-  const formed = form(text)
-  const has = (part: string) => formed.includes(form(part))
+  const content = form(text)
+  const has = (part: string) => content.includes(form(part))
   return (
-    (equals === undefined || formed === form(equals)) &&
+    (equals === undefined || content === form(equals)) &&
     contains.every(has) &&
     (any === undefined || any.some(has)) &&
     !lacks.some(has) &&
     (lines === undefined || text.split('\n').filter(line => line.trim() !== '').length === lines) &&
-    (max_words === undefined || formed.split(' ').length <= max_words)
+    (max_words === undefined || content.split(' ').length <= max_words)
   )
 }
 

@@ -7,8 +7,8 @@ export async function runChecks(
   values: ConfigValues,
   levels: readonly Forbids[] = ['start', 'change', 'nothing'],
 ): Promise<ConfigFault[]> {
-  const wanted = checks.filter(({ forbids }) => levels.includes(forbids))
-  const found = wanted.map(async (each): Promise<ConfigFault[]> => {
+  const applicable = checks.filter(({ forbids }) => levels.includes(forbids))
+  const found = applicable.map(async (each): Promise<ConfigFault[]> => {
     try {
       return (await each.check(values)).map(issue => ({ ...issue, forbids: each.forbids }))
     } catch (error) {

@@ -70,28 +70,24 @@ function Table({ table: { header, rows } }: { table: Tokens.Table }) {
     <div role="group" class="columns" tabIndex={0} aria-label="Table">
       <table dir="auto">
         <thead>
-          <tr>
-            {header.map(({ tokens, align }, at) => (
-              <th key={at} class={ALIGNED[align ?? 'left']}>
-                {inline(tokens)}
-              </th>
-            ))}
-          </tr>
+          <tr>{cells(header, 'th')}</tr>
         </thead>
         <tbody>
           {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map(({ tokens, align }, n) => (
-                <td key={n} class={ALIGNED[align ?? 'left']}>
-                  {inline(tokens)}
-                </td>
-              ))}
-            </tr>
+            <tr key={at}>{cells(row, 'td')}</tr>
           ))}
         </tbody>
       </table>
     </div>
   )
+}
+
+function cells(row: readonly Tokens.TableCell[], Cell: 'th' | 'td'): ComponentChildren {
+  return row.map(({ tokens, align }, at) => (
+    <Cell key={at} class={ALIGNED[align ?? 'left']}>
+      {inline(tokens)}
+    </Cell>
+  ))
 }
 
 function inline(tokens: readonly Token[] = []): ComponentChildren {

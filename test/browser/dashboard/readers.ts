@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
       'config?section=daemon',
       'events',
       'nowhere',
-      'agents/nobody',
+      'agents/unknown',
       ...['', '/goals', `/goals/${goal!.goal_id}`, '/chat', '/memory', '/messages', '/tools'].map(
         view => `agents/${id}${view}`,
       ),

@@ -70,9 +70,9 @@ export class Abilities {
       const prompted = mode === 'prompted' || (mode === 'auto' && lacks.includes('tools'))
       const schemaInPrompt = request.response_schema && (!provider.structured || lacks.includes('schemas'))
       const omit = omitted.length > 0 ? { omit: new Set(omitted) } : {}
-      const adapted = { ...(schemaInPrompt ? withSchemaInPrompt(request) : request), ...omit }
-      if (prompted) return { sent: promptedRequest(adapted), reading: 'prompted' }
-      return { sent: adapted, reading: mode === 'auto' ? 'either' : 'native' }
+      const adaptedRequest = { ...(schemaInPrompt ? withSchemaInPrompt(request) : request), ...omit }
+      if (prompted) return { sent: promptedRequest(adaptedRequest), reading: 'prompted' }
+      return { sent: adaptedRequest, reading: mode === 'auto' ? 'either' : 'native' }
     }
     const learn = async (error: unknown, sent: ModelRequest) => {
       const isLearned = await this.#learn(error, sent, target, mode)

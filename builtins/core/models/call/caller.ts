@@ -121,8 +121,8 @@ export class Caller {
         const share = next ? left / 2 : left
         const stands_for = silent[0]?.model
         const parametrized = await this.#withParameters(target, call)
-        const completed = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
-        return await this.#context.call(target, completed, sent => this.#ask(target, sent, shown, share, stands_for))
+        const wholeCall = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
+        return await this.#context.call(target, wholeCall, sent => this.#ask(target, sent, shown, share, stands_for))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure

@@ -89,15 +89,15 @@ export function wellFormed(messages: readonly Message[], rules: ConversationRule
  * Puts one result after each call, and drops results without a call. Messages between them are moved after the results.
  */
 function answerCalls(messages: readonly Message[], rules: ConversationRules): Message[] {
-  const answered: Message[] = []
+  const conversation: Message[] = []
   for (let at = 0; at < messages.length; ) {
     const message = messages[at++]!
     if (message.role === 'tool') continue
     const calls = message.tool_calls ?? []
     const ids = distinctIds(calls.map(({ id }) => id))
-    if (message.role === 'system') answered.push({ ...message, role: 'user' })
-    else if (ids.every((id, n) => id === calls[n]!.id)) answered.push(message)
-    else answered.push({ ...message, tool_calls: calls.map((call, n) => ({ ...call, id: ids[n]! })) })
+    if (message.role === 'system') conversation.push({ ...message, role: 'user' })
+    else if (ids.every((id, n) => id === calls[n]!.id)) conversation.push(message)
+    else conversation.push({ ...message, tool_calls: calls.map((call, n) => ({ ...call, id: ids[n]! })) })
     if (calls.length === 0) continue
     let next = at
     while (next < messages.length && messages[next]!.role !== 'assistant') next++
@@ -108,9 +108,9 @@ function answerCalls(messages: readonly Message[], rules: ConversationRules): Me
         .map(result => [result.tool_call_id, result]),
     )
     const given = calls.map(({ id, name }, n) => resultOf(ids[n]!, name, results.get(id)))
-    answered.push(...(rules.shows_in_results ? given : imagesLast(given)))
+    conversation.push(...(rules.shows_in_results ? given : imagesLast(given)))
   }
-  return answered
+  return conversation
 }
 
 /** Makes ids unique by appending a suffix to repeated ones. */

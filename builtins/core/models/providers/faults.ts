@@ -33,8 +33,8 @@ export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock
   const { problem, ...facts } = describe(error, endpoint, clock)
   const { key = '' } = endpoint
   // A shorter key, such as "ollama", is no secret and may be part of other words.
-  const masked = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
-  return new ModelError({ model, problem: masked }, { cause: error, ...facts })
+  const safeProblem = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
+  return new ModelError({ model, problem: safeProblem }, { cause: error, ...facts })
 }
 
 interface Description {

@@ -43,7 +43,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   if (before) return before
   let question: Message | undefined
   /** Text of the answer that the question was about; undefined where that was no usable answer. */
-  let questioned: string | undefined = ''
+  let earlierText: string | undefined = ''
   let useless = 0
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
@@ -53,7 +53,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const last = messages.at(-1)!
     if (news.length === 0 && last.role === 'assistant' && question === undefined) {
       question = notice(questionOf(request))
-      questioned = last.content
+      earlierText = last.content
     }
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
@@ -79,7 +79,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
             yield* runTurn(calls, request, messages, { ...parts, context, result_tokens: resultTokens(context) }),
             step,
           )
-        : endWithText(answer, question === undefined ? undefined : questioned, request, step)
+        : endWithText(answer, question === undefined ? undefined : earlierText, request, step)
     const objection: string | Rejection | Waiting | undefined = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
@@ -89,8 +89,8 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     question = calls.length > 0 ? undefined : messageOf(objection ?? questionAfter(answer, request))
     const problem = problemOf(answer, message, request)
     // What follows an unusable answer is a first answer, which confirms nothing.
-    if (problem && request.ends !== 'text') questioned = undefined
-    else questioned = objection || isRefusal(answer, request) ? '' : answer.text
+    if (problem && request.ends !== 'text') earlierText = undefined
+    else earlierText = objection || isRefusal(answer, request) ? '' : answer.text
     useless = problem ? useless + 1 : 0
     if (problem && useless === MAX_USELESS && !isUsedUp)
       return { status: 'repeating', calls: 'an empty answer', problem, steps: step }
@@ -123,25 +123,25 @@ async function objectionTo(end: RunEnd, request: RunRequest): Promise<string | R
 /**
  * Returns how an answer without tool calls ends the run, if it does. Unless `ends` is `text`, only an answer to the
  * loop's question can end it.
- * @param questioned the text that the loop asked about; undefined if it asked nothing
+ * @param earlierText the text that the loop asked about; undefined if it asked nothing
  */
 function endWithText(
   answer: ModelAnswer,
-  questioned: string | undefined,
+  earlierText: string | undefined,
   request: RunRequest,
   steps: number,
 ): RunEnd | undefined {
   const { text, finish_reason } = answer
   const isText = request.ends === 'text'
   // The second text of a goal may only confirm the first, which has the result.
-  const summary = isText || !questioned || text.includes(questioned) ? text : `${questioned}\n\n${text}`
+  const summary = isText || !earlierText || text.includes(earlierText) ? text : `${earlierText}\n\n${text}`
   if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
   // Some models answer with invisible characters only.
   const isAnswer = /[^\s\p{Cf}]/u.test(text) && !isRefusal(answer, request) && !hasCallMarkup(text)
-  if (isAnswer && (isText || questioned !== undefined)) {
+  if (isAnswer && (isText || earlierText !== undefined)) {
     return { status: 'finished', summary, evidence: [], unconfirmed: !isText, steps }
   }
-  return questioned !== undefined && (isText || isRefusal(answer, request))
+  return earlierText !== undefined && (isText || isRefusal(answer, request))
     ? { status: 'refused', summary, steps }
     : undefined
 }
@@ -184,7 +184,7 @@ function assistantMessage(
     content: text,
     ...(reasoning ? { reasoning } : {}),
     ...(provider_data ? { provider_data } : {}),
-    ...(tool_calls.length > 0 ? { tool_calls: tool_calls } : {}),
+    ...(tool_calls.length > 0 ? { tool_calls } : {}),
     ...(dropped > 0 ? { dropped_calls: dropped } : {}),
   }
 }

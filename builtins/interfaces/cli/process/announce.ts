@@ -62,9 +62,9 @@ export interface Announcement {
 }
 
 /** Builds the announcement, with one labelled line per fact. */
-export function announce(version: string, root: string, announced: readonly AnnouncedFact[]): Announcement {
-  const lines = announced.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
-  const facts = Object.assign({ version, root }, ...announced.map(each => each.facts ?? {})) as Announcement['facts']
+export function announce(version: string, root: string, knownFacts: readonly AnnouncedFact[]): Announcement {
+  const lines = knownFacts.map(({ label, text }) => `${`${label}:`.padEnd(11)}${text}`)
+  const facts = Object.assign({ version, root }, ...knownFacts.map(each => each.facts ?? {})) as Announcement['facts']
   return { text: [`svc ${version} in ${root}`, ...lines].join('\n'), facts }
 }
 

@@ -52,9 +52,9 @@ function renderList(list: readonly unknown[], paper: TableStyle): string {
   if (list.length === 0) return '(none)'
   if (!list.every(isRow)) return list.map(cell).join('\n')
   const all = [...new Set(list.flatMap(row => Object.keys(row)))]
-  const filled = all.filter(key => list.some(row => cell(row[key]) !== '-'))
+  const filledKeys = all.filter(key => list.some(row => cell(row[key]) !== '-'))
   // On a terminal, empty columns are left out.
-  const keys = paper.columns && filled.length > 0 ? filled : all
+  const keys = paper.columns && filledKeys.length > 0 ? filledKeys : all
   const heads = keys.map(key => printableLine(key).toUpperCase())
   const rows = list.map(row => keys.map(key => cell(row[key])))
   const widths = fitting(heads, rows, paper.columns ?? Number.POSITIVE_INFINITY)

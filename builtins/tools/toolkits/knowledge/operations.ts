@@ -22,8 +22,8 @@ async function findNotes(svc: PluginHandle, ref: string, query = '') {
     .recent(Number.POSITIVE_INFINITY, { only: { kind: NOTE } })
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   return all.map(noteView).filter(({ text, tags }) => {
-    const searched = `${text} ${tags.join(' ')}`.toLowerCase()
-    return words.every(word => searched.includes(word))
+    const noteText = `${text} ${tags.join(' ')}`.toLowerCase()
+    return words.every(word => noteText.includes(word))
   })
 }
 
