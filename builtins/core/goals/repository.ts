@@ -424,6 +424,7 @@ export async function unansweredCalls(store: Store, goal_id: string) {
   return {
     unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
     waiting: new Set(rows.filter(({ state }) => state !== 'started').map(row => row.call_id)),
+    planned: new Set(rows.filter(({ state }) => state === 'planned').map(({ call_id }) => call_id)),
   }
 }
 

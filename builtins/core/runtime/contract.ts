@@ -170,6 +170,10 @@ export interface RunRequest extends Reach {
   unanswered?: ReadonlyMap<string, string>
   /** Journal ids of calls that never started because the gate held them. The gate decides on them again. */
   waiting?: ReadonlySet<string>
+  /** Those of `waiting` that wait for no decision of their own, only for earlier calls or the end of a pause. */
+  planned?: ReadonlySet<string>
+  /** Returns whether the operator wrote since the last answer. Calls of `planned` then do not run. */
+  hasUnread?(): Promise<boolean>
   /** Receives each piece of an answer's text as it arrives, for all steps. */
   onText?: (text: string) => void
   /** Called when the text of the current answer passed to `onText` is withdrawn; see `ModelCall`. */

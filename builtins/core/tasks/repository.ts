@@ -280,6 +280,7 @@ export async function unansweredCalls(store: Store, task_id: string) {
   return {
     unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
     waiting: new Set(rows.filter(({ state }) => state !== 'started').map(({ call_id }) => call_id)),
+    planned: new Set(rows.filter(({ state }) => state === 'planned').map(({ call_id }) => call_id)),
   }
 }
 

@@ -10,6 +10,7 @@ import { Store } from '#platform/store/contract'
 import { ApprovalReviewers, type ApprovalSummary, type Review } from '#safety/approvals/contract'
 import approvals from '#safety/approvals/index'
 import questions from '#safety/questions/index'
+import a2a from '#society/a2a/index'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, together, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../core/models/model-host.ts'
@@ -121,6 +122,32 @@ describe('a gated tool', () => {
     await decide(home, approval_id, { decision: 'approve' })
     await waitForCompletedGoal(home)
     expect(results(home.server)).toEqual(['look ran 1', 'send ran 2', 'look ran 3'])
+  })
+
+  it.each([
+    ['a nudge', 'approve'],
+    ['a message of the mailbox', 'approve'],
+    ['the denial', 'deny'],
+  ])('keeps the calls after it from running before the agent reads %s', async (words, decision) => {
+    const builtins = words === 'a message of the mailbox' ? [a2a] : []
+    const steps = [together(send('ann'), toolCall('look'), send('bob')), toolCall('look', { n: 2 }), finish()]
+    await using home = await testHostWithApprovals(steps, { builtins })
+    await waitForPendingCall(home)
+    if (words === 'a nudge') await home.kernel.invoke('agents.nudge', { id: home.id, message: 'Do not look.' })
+    else if (decision === 'approve') await home.kernel.invoke('messages.send', { id: home.id, body: 'Do not look.' })
+    for (const { approval_id, arguments: args } of await pending(home)) {
+      const isFirst = (args as { to: string }).to === 'ann'
+      await decide(home, approval_id, isFirst ? { decision, reason: 'Do not look.' } : { decision: 'approve' })
+    }
+    await waitForCompletedGoal(home)
+    const runs = [...(decision === 'approve' ? ['send'] : []), 'send', 'look']
+    expect(home.runs.map(run => run.tool)).toEqual(runs)
+    expect(home.runs.at(-1)?.args).toEqual({ n: 2 })
+    const request = home.server.requests.filter(each => !asksForGoal(each))[1]!
+    expect(results({ requests: [request] })[1]).toBe(
+      'Error: not run: while it waited, the operator wrote to you. Read that first, then make the call again if it is still right.',
+    )
+    expect(request.prompt).toContain('Do not look.')
   })
 
   it('waits together with the later ones of its answer, which run in their order however they are decided', async () => {

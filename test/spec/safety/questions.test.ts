@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import file from '#tools/toolkits/file/index'
 import { runHeartbeat, together, toolCall, until } from '../../support/index.ts'
 import { detail, goalsOf } from '../core/models/model-host.ts'
 import { finish, steppedIn } from './approvals-host.ts'
@@ -40,6 +41,18 @@ describe('ask_operator', () => {
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect((await goalsOf(home, id))[0]?.result).toBe('on main')
     expect(shown(home)).toEqual(['The operator answered: main', expect.stringContaining('Read the answer')])
+  })
+
+  it('keeps calls after it from running before the agent reads the answer', async () => {
+    const list = toolCall('list_dir')
+    await using home = await asking([together(ask(QUESTION), list), finish()], { builtins: [file] })
+    const id = await home.begin()
+    await home.answer((await home.asked()).question_id, 'none')
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect(shown(home)).toEqual([
+      'The operator answered: none',
+      expect.stringMatching(/^Error: not run: while it waited/),
+    ])
   })
 
   it('leaves the agent free to work on other goals', async () => {

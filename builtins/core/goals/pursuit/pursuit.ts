@@ -164,7 +164,7 @@ function noticeMessage(content: string): Message {
   return { role: 'user', content, is_notice: true }
 }
 
-const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>() }
+const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>(), planned: new Set<string>() }
 
 /** Workspaces known to exist, for each project of this process. */
 const made = new WeakMap<PluginHandle, Set<string>>()
@@ -212,14 +212,14 @@ class Pursuit {
     const store = this.#svc.use(Store)
     const { goal_id } = this.#goal
     const begun = this.#goal.steps_completed > 0
-    const { unanswered, waiting } = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
+    const open = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
     // Calls that wait for the operator are continued even without `pursuit_resume`.
-    if (begun && (this.#config.pursuit_resume || waiting.size > 0)) {
+    if (begun && (this.#config.pursuit_resume || open.waiting.size > 0)) {
       this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
     const { status } = assemblyOf(this.#cycle).agent
-    this.#isFresh = unanswered.size === 0 && status !== 'paused' && status !== 'dead'
-    const events = this.#svc.use(Runtime).run(await this.#request({ unanswered, waiting }))
+    this.#isFresh = open.unanswered.size === 0 && status !== 'paused' && status !== 'dead'
+    const events = this.#svc.use(Runtime).run(await this.#request(open))
     try {
       for (;;) {
         const { value, done } = await events.next()
@@ -248,7 +248,7 @@ class Pursuit {
     if (goesOn && this.#written !== null) this.#cache.keep(this.#goal.goal_id, this.#written, this.#transcript)
   }
 
-  async #request({ unanswered, waiting }: typeof NOTHING_OPEN): Promise<RunRequest> {
+  async #request(open: typeof NOTHING_OPEN): Promise<RunRequest> {
     const { agent, profile } = assemblyOf(this.#cycle)
     const { agent_id, cycle_num, lease, signal } = this.#cycle
     const { goal_id } = this.#goal
@@ -270,8 +270,8 @@ class Pursuit {
       cycle_num,
       signal,
       ...reach,
-      unanswered,
-      waiting,
+      ...open,
+      hasUnread: () => this.#hasUnread(),
       // Read anew at each step, because a toolkit may be added or removed during a pursuit.
       get tools() {
         return runtime.toolsFor(profile)
@@ -373,6 +373,14 @@ class Pursuit {
   /** Models answer slowly: meanwhile the operator may have paused the agent, frozen the daemon or ended the goal. */
   async #mayBegin(): Promise<'now' | 'later' | 'never'> {
     return mayRun(this.#svc, this.#goal.goal_id)
+  }
+
+  /** Returns whether the operator wrote something that the agent has not read. */
+  async #hasUnread(): Promise<boolean> {
+    const { agent_id, goal_id } = this.#goal
+    const { nudged, wakes } = (await goalAtHand(this.#svc.use(Store), agent_id)) ?? this.#goal
+    if (nudged) return true
+    return (await pendingMessagesFor(this.#svc, agent_id, goal_id, wakes)).orders.length > 0
   }
 
   /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */

@@ -21,6 +21,8 @@ const MOST_AT_ONCE = 8
 /** Number of characters kept of the arguments of a call that was cut off. */
 const SHOWN_OF_CUT = 200
 
+const UNREAD =
+  'not run: while it waited, the operator wrote to you. Read that first, then make the call again if it is still right.'
 const ENDED = 'the goal has ended meanwhile. The tool was not run.'
 const FAILED =
   'another call of this turn failed. Read its result; if the goal is reached all the same, call finish_goal again.'
@@ -82,7 +84,8 @@ function offeredTools(
 /**
  * Runs the calls at the end of the transcript that have no result. Calls that wait are checked by the gate again. Of the
  * others, the first had begun when the process died, because calls run in order: if its tool is not idempotent, the model
- * learns that the outcome is unknown.
+ * learns that the outcome is unknown. A planned call does not run once there are words of the operator that the model
+ * has not read: a message, or those in the results of earlier calls.
  */
 export function resumeTurn(request: RunRequest, messages: Message[], parts: CallParts) {
   const last = messages.findLastIndex(message => message.role === 'assistant')
@@ -100,14 +103,22 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     calls.filter(({ call_id, name }) => name !== FINISH_GOAL && !request.waiting?.has(call_id)),
     request,
   )
+  let hasUnread = messages.slice(last + 1).some(({ from_operator }) => from_operator)
   const execute = async (call: PlannedCall): Promise<CallOutcome> => {
+    if (request.planned?.has(call.call_id)) {
+      hasUnread ||= (await request.hasUnread?.()) ?? false
+      if (hasUnread) return refusedOutcome(call, UNREAD)
+    }
     // After a restored checkpoint, calls of the transcript may have ended in the journal.
     const isOpen = request.unanswered?.has(call.id) ?? true
     const tool = request.tools.find(call.name)
     const idempotent = tool?.idempotent === true || tool?.read_only === true
     const safe = isOpen && (idempotent || !begun.includes(call))
-    if (safe || call.name === FINISH_GOAL || request.waiting?.has(call.call_id))
-      return executeCall(call, request, parts)
+    if (safe || call.name === FINISH_GOAL || request.waiting?.has(call.call_id)) {
+      const end = await executeCall(call, request, parts)
+      if (typeof end === 'object' && 'message' in end) hasUnread ||= end.message.from_operator ?? false
+      return end
+    }
     return { message: toolError(call, `the service stopped while this ran. ${UNKNOWN}`), effects: [] }
   }
   return runAll(calls, execute, request, messages)

@@ -113,6 +113,7 @@ export async function prepareRun(
       ends: 'text',
       ...(form ? { response_schema: form.schema } : {}),
       newMessages: async () => first.splice(0),
+      hasUnread: async () => first.length > 0,
     },
   }
 }

@@ -130,6 +130,21 @@ describe('a task with a tool that needs approval', () => {
     )
   })
 
+  it('keeps the calls after it from running before the model reads what its person wrote meanwhile', async () => {
+    const { sent, plugin } = mailbox()
+    await using home = await testHostWithTasks(() => text('Noted.'), { config: GATED, builtins: [plugin] })
+    const id = await spawn(home)
+    home.server.enqueue(together(toolCall('send', { to: 'ann' }), toolCall('look')))
+    const { task_id, approval_ids } = await run(home, id, 'Write to Ann, then look.', { session_key: 'k' })
+    await home.clock.advance(10)
+    await run(home, id, 'Do not look.', { session_key: 'k' })
+    await decide(home, approval_ids[0]!, 'approve')
+    await waitForEnd(home, task_id)
+    expect(sent).toEqual([{ to: 'ann' }])
+    expect(results(home)).toEqual(['sent as number 1', expect.stringMatching(/^Error: not run: while it waited/)])
+    expect(home.server.requests.at(-1)?.prompt).toContain('Person: Do not look.')
+  })
+
   it('gets a denial with its reason', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Then not.'), { config: GATED, builtins: [plugin] })
