@@ -91,7 +91,7 @@ export class Standalone {
   async run(task: StandaloneTask, tell: (event: AgentEvent) => void): Promise<AgentResult<unknown>> {
     check(Run, 'The run', task)
     const { schema, signal } = task
-    const { parseRepairs = 1, maxTokens = 4096 } = this.#options
+    const { parseRepairs = 1 } = this.#options
     const form = schema && new AnswerForm(this.#kernel.use(Schemas), jsonSchemaOf(schema), parseRepairs, schema)
     const account = new Account(task.maxCostUsd ?? this.#options.maxCostUsd ?? 0)
     const end = (status: AgentResult['status'], error: Error | null): AgentResult<unknown> => {
@@ -107,7 +107,7 @@ export class Standalone {
         for (const event of eventsOf(next.value)) tell(event)
         if (next.value.type === 'answer') account.check(next.value.calls)
       }
-      const ending = endingOf(next.value, maxTokens, account.facts.output !== '')
+      const ending = endingOf(next.value, account.facts.output !== '')
       const error = ending.error ?? form?.error ?? null
       return end(error ? 'failed' : (ending.status as AgentResult['status']), error)
     } catch (error) {

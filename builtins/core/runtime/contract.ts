@@ -109,19 +109,26 @@ export interface Waiting {
   waits_for: string
 }
 
+/** The limit that cut an answer, in words, and how the operator can raise it. */
+export interface AnswerLimit {
+  limit: string
+  remedy: string
+}
+
 export type RunEnd =
   /** Calls wait for the operator, and with them all later ones of that turn. */
   | { status: 'parked'; approval_ids: readonly string[]; steps: number }
   | ({ status: 'finished'; steps: number } & Claim)
-  | { status: 'refused'; summary: string; steps: number }
+  /** The model declined, or gave no answer; `problem` says why it gave none, where that is known. */
+  | { status: 'refused'; summary: string; problem?: string; steps: number }
   /** The agent gave the goal up. */
   | { status: 'declined'; reason: string; steps: number }
-  /** The answer stopped at `max_tokens`. Only runs that end with a text can end this way. */
-  | { status: 'cut'; summary: string; steps: number }
+  /** The answer stopped at its limit of tokens. Only runs that end with a text can end this way. */
+  | ({ status: 'cut'; summary: string; steps: number } & AnswerLimit)
   | { status: 'max_steps'; steps: number }
   /**
    * The model made the same calls with the same results three times in a row, or in turn. The last result warns the
-   * model of that. If its answers had no calls, `problem` says what was wrong with them.
+   * model of that. `problem` says what was wrong with its answers, where they had no calls or none that ran.
    */
   | { status: 'repeating'; calls: string; problem?: string; steps: number }
   /** `yields` or `waits` returned true, or `mayBegin` `later`. */

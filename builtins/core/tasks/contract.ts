@@ -1,6 +1,7 @@
 import { ToolResult } from '#core/goals/contract'
 import { ImageRef } from '#core/images/contract'
 import { ModelParameters, SummaryMark } from '#core/models/contract'
+import type { AnswerLimit } from '#core/runtime/contract'
 import { Problem } from '#interfaces/rest/contract'
 import { defineError, describeIssues, type Issue, type SvcErrorOptions, token, z } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
@@ -191,15 +192,22 @@ export const TaskRefusedError = defineError({
   code: 'task_refused',
   status: 422,
   title: 'Task refused',
-  message: (p: { said: boolean }) =>
-    p.said ? 'The model declined twice; its answer is the output.' : 'The model returned no answer twice.',
+  message: (p: { said: boolean; problem?: string | undefined }) =>
+    p.said
+      ? 'The model declined twice; its answer is the output.'
+      : p.problem
+        ? `The task was ended: ${p.problem}`
+        : 'The model returned no answer twice.',
 })
+/** The answer was cut at its limit of tokens, `max_tokens` or one that a small context window sets. */
 export const AnswerCutError = defineError({
   code: 'answer_cut',
   status: 422,
   title: 'Answer truncated',
-  message: (p: { max_tokens: number }) =>
-    `The answer stopped at max_tokens (${p.max_tokens}). In a session, ask the agent to go on; otherwise raise max_tokens for the task or in the profile, or ask for less.`,
+  message: (p: AnswerLimit & { said: boolean }) =>
+    p.said
+      ? `The answer was cut at ${p.limit}. In a session, ask the agent to go on; otherwise ${p.remedy}, or ask for less.`
+      : `The answer was cut at ${p.limit}, while the model was still thinking; ${p.remedy}, or set reasoning_effort to none.`,
 })
 export const TaskCostLimitError = defineError({
   code: 'task_cost_limit',
@@ -271,10 +279,13 @@ export class StructuredParseError extends defineError({
     return new StructuredParseError({ raw, problem: describeIssues(errors) || otherwise }, { errors })
   }
 }
+/** The model repeated the same calls with the same results, or gave answers that bring the task no further. */
 export const TaskRepeatingError = defineError({
   code: 'task_repeating',
   status: 422,
   title: 'Task repeating',
-  message: (p: { calls: string }) =>
-    `The model repeated the same calls three times in a row with the same result (${p.calls}), so the task was ended.`,
+  message: (p: { calls: string; problem?: string | undefined }) =>
+    p.problem
+      ? `The task was ended: ${p.problem}`
+      : `The model repeated the same calls three times in a row with the same result (${p.calls}), so the task was ended.`,
 })

@@ -9,7 +9,7 @@ import {
   type RunRequest,
   type Waiting,
 } from '../contract.ts'
-import type { CallParts } from './tool-call.ts'
+import { answerLimit, type CallParts } from './tool-call.ts'
 import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
 
 export interface LoopParts extends CallParts {
@@ -18,6 +18,10 @@ export interface LoopParts extends CallParts {
 
 /** Number of useless answers in a row that end the run. */
 const MAX_USELESS = 3
+/** The same for answers whose calls cannot run: models often correct these. */
+const MAX_NOT_RUN = 5
+/** Maximum length of the error of a call that a problem quotes, in characters. */
+const QUOTED_CHARS = 200
 
 const ASK_WHETHER_DONE =
   'You answered without a tool call. If the goal is finished, call finish_goal with a summary and where the evidence is. If not, go on with the next step.'
@@ -73,27 +77,25 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     yield { type: 'answer', step, received, message, calls, spend: answer.spend }
     const isRemark = calls.length === 0 && request.ends !== 'text' && answer.finish_reason !== 'length'
     if (isRemark && (await request.waits?.(answer.text))) return { status: 'yielded', steps: step }
-    const end: RunEnd | undefined =
-      calls.length > 0
-        ? endOf(
-            yield* runTurn(calls, request, messages, { ...parts, context, result_tokens: resultTokens(context) }),
-            step,
-          )
-        : endWithText(answer, question === undefined ? undefined : earlierText, request, step)
+    const run = { ...parts, context, result_tokens: resultTokens(context) }
+    const turn = calls.length > 0 ? yield* runTurn(calls, request, messages, run) : undefined
+    const end: RunEnd | undefined = turn
+      ? endOf(turn, step)
+      : endWithText(answer, question === undefined ? undefined : earlierText, request, step)
+    const fault = faultOf(answer, message, turn, request)
     const objection: string | Rejection | Waiting | undefined = end && (await objectionTo(end, request))
     // The step limit takes precedence over repetition; a run of one step would otherwise never report it.
     const isUsedUp = step === request.max_steps && step > 1
     if (typeof objection === 'object' && 'waits_for' in objection)
       return { status: 'parked', approval_ids: [objection.waits_for], steps: step }
-    if (end && !objection && !(isUsedUp && end.status === 'repeating')) return end
+    if (end && !objection && !(isUsedUp && end.status === 'repeating')) return withProblem(end, fault)
     question = calls.length > 0 ? undefined : messageOf(objection ?? questionAfter(answer, request))
-    const problem = problemOf(answer, message, request)
     // What follows an unusable answer is a first answer, which confirms nothing.
-    if (problem && request.ends !== 'text') earlierText = undefined
+    if (fault && request.ends !== 'text') earlierText = undefined
     else earlierText = objection || isRefusal(answer, request) ? '' : answer.text
-    useless = problem ? useless + 1 : 0
-    if (problem && useless === MAX_USELESS && !isUsedUp)
-      return { status: 'repeating', calls: 'an empty answer', problem, steps: step }
+    useless = fault ? useless + 1 : 0
+    if (fault && useless >= fault.maximum)
+      return { status: 'repeating', calls: namesOf(calls), problem: fault.problem, steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
 }
@@ -110,6 +112,7 @@ function messageOf(objection: string | Rejection): Message {
 function endOf(turn: TurnEnd, steps: number): RunEnd | undefined {
   if (turn.status === 'on') return undefined
   if (turn.status === 'finished') return { status: 'finished', ...turn.finish, unconfirmed: false, steps }
+  if (turn.status === 'repeating') return { status: 'repeating', calls: turn.calls, steps }
   return { ...turn, steps }
 }
 
@@ -135,7 +138,9 @@ function endWithText(
   const isText = request.ends === 'text'
   // The second text of a goal may only confirm the first, which has the result.
   const summary = isText || !earlierText || text.includes(earlierText) ? text : `${earlierText}\n\n${text}`
-  if (finish_reason === 'length') return isText ? { status: 'cut', summary, steps } : undefined
+  if (finish_reason === 'length') {
+    return isText ? { status: 'cut', summary, ...answerLimit(request, answer.spend.context), steps } : undefined
+  }
   // Some models answer with invisible characters only.
   const isAnswer = /[^\s\p{Cf}]/u.test(text) && !isRefusal(answer, request) && !hasCallMarkup(text)
   if (isAnswer && (isText || earlierText !== undefined)) {
@@ -146,15 +151,52 @@ function endWithText(
     : undefined
 }
 
-/** Returns why an answer brings the run no further, for the operator; undefined for one with calls or text. */
-function problemOf(answer: ModelAnswer, message: Message, { max_tokens, parameters }: RunRequest): string | undefined {
-  if (message.tool_calls) return undefined
-  const limit = parameters?.max_tokens ?? max_tokens
-  if (answer.finish_reason === 'length')
-    return `the last ${MAX_USELESS} answers of the model were cut at max_tokens (${limit}) before any tool call. Raise max_tokens in the profile, or make the model think less.`
+/** Why an answer brings the run no further, and how many such answers in a row end it. */
+interface Fault {
+  /** For the operator. */
+  problem: string
+  maximum: number
+}
+
+/** Returns what makes an answer useless; undefined for one with a text or a call that ran. */
+function faultOf(
+  answer: ModelAnswer,
+  message: Message,
+  turn: TurnEnd | undefined,
+  request: RunRequest,
+): Fault | undefined {
+  const fault = (problem: string, maximum = MAX_USELESS) => ({ problem, maximum })
+  const refusal = turn && 'refusal' in turn ? turn.refusal : undefined
+  if (message.tool_calls && refusal === undefined) return undefined
+  if (answer.finish_reason === 'length') {
+    const { limit, remedy } = answerLimit(request, answer.spend.context)
+    const place = message.tool_calls ? 'within a tool call' : 'before any tool call'
+    const other = message.tool_calls ? 'set a goal that needs shorter calls' : 'make the model think less'
+    return fault(`the last answers of the model were cut at ${limit}, ${place}; ${remedy}, or ${other}.`)
+  }
+  if (refusal !== undefined) {
+    const quoted = refusal.length > QUOTED_CHARS ? `${refusal.slice(0, QUOTED_CHARS)}…` : refusal
+    const last = `${namesOf(message.tool_calls ?? [])}: ${quoted.replace(/\s+/g, ' ')}`
+    return fault(`no call in the last answers of the model could run. The last was of ${last}`, MAX_NOT_RUN)
+  }
   if (hasCallMarkup(answer.text))
-    return `the last ${MAX_USELESS} answers of the model had markup of tool calls that cannot be read.`
-  return isEmptyAnswer(message) ? `the last ${MAX_USELESS} answers of the model were empty.` : undefined
+    return fault('the last answers of the model had markup of tool calls that cannot be read.')
+  if (!isEmptyAnswer(message)) return undefined
+  return fault(
+    answer.reasoning
+      ? 'the last answers of the model were empty: it wrote its thoughts only. Set reasoning_effort to none, or choose another model.'
+      : 'the last answers of the model were empty.',
+  )
+}
+
+/** Returns the end of a run with what was wrong with its last answers. */
+function withProblem(end: RunEnd, fault: Fault | undefined): RunEnd {
+  const isFailure = end.status === 'repeating' || end.status === 'refused'
+  return isFailure && fault ? { ...end, problem: fault.problem } : end
+}
+
+function namesOf(calls: readonly { name: string }[]): string {
+  return [...new Set(calls.map(({ name }) => name))].join(', ') || 'none'
 }
 
 /** Returns whether a text has the markup of a call that could not be read. In code it is only quoted. */

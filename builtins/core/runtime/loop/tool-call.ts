@@ -8,7 +8,7 @@ import { resultText } from '#lib/result-text'
 import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
-import { canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
+import { type AnswerLimit, canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
 import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
@@ -78,7 +78,7 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
   if (request.signal.aborted) return refusedOutcome(call, `${errorMessage(request.signal.reason)} ${NOT_RUN}`)
   let checked: Prepared
   try {
-    if (call.cut) throw new Error(cutOff(request))
+    if (call.cut) throw new Error(cutOff(request, parts.context))
     checked = await prepare(call.name, call.arguments, request, parts)
   } catch (error) {
     return refusedOutcome(call, errorMessage(error))
@@ -151,10 +151,26 @@ export function toolError({ id, name }: PlannedCall, sentence: string): Message 
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 
+/** Returns the limit of an answer in words, and how the operator can raise it. */
+export function answerLimit(
+  { max_tokens, parameters, ends }: RunRequest,
+  context: ContextUse | undefined,
+): AnswerLimit {
+  const wanted = parameters?.max_tokens ?? max_tokens
+  const place = ends === 'text' ? 'for the task or in the profile' : 'in the profile'
+  if (!context || context.answer >= wanted)
+    return { limit: `max_tokens (${wanted})`, remedy: `raise max_tokens ${place}` }
+  const limit = `${context.answer} tokens, the maximum in its context window of ${context.window}`
+  return { limit, remedy: 'give the model a larger context window' }
+}
+
 /** Describes a call whose arguments were cut off with the answer. */
-function cutOff({ max_tokens, parameters }: RunRequest): string {
-  const limit = parameters?.max_tokens ?? max_tokens
-  return `your answer reached its limit of ${limit} tokens within this call. ${NOT_RUN} Make smaller calls: write a long file in parts, the first with file_write and each next one as an edit that adds to it.`
+function cutOff(request: RunRequest, context: ContextUse | undefined): string {
+  const { limit } = answerLimit(request, context)
+  const parts = request.tools.names.includes('file_edit')
+    ? 'write a long file in parts, the first with file_write and each next one as an edit that adds to it.'
+    : 'write less in each, and divide a long text between several files.'
+  return `your answer was cut at its limit of ${limit} within this call. ${NOT_RUN} Make smaller calls: ${parts}`
 }
 
 interface Prepared {
@@ -176,7 +192,8 @@ async function prepare(
       .join(', ')
     const closest = meantTool(name.slice(0, 100), tools.names)
     const hint = closest ? ` Did you mean ${closest}?` : ''
-    throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} There are: ${known}`)
+    const others = known ? `There are: ${known}` : 'You have no tools now: answer without a call.'
+    throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} ${others}`)
   }
   const parsed = await tool.parameters.safeParseAsync(given)
   if (parsed.success) return { tool, args: parsed.data }

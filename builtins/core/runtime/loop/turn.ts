@@ -28,12 +28,13 @@ const ASKED = 'you asked the operator in the same turn. Read the answer, and act
 
 /** Result of the calls of one turn. */
 export type TurnEnd =
-  | { status: 'on' }
+  /** `refusal` is the error of the last call, if none of the turn ran. */
+  | { status: 'on'; refusal?: string }
   | { status: 'finished'; finish: Finish }
   | { status: 'declined'; reason: string }
   | { status: 'parked'; approval_ids: string[] }
   | { status: 'yielded' }
-  | { status: 'repeating'; calls: string }
+  | { status: 'repeating'; calls: string; refusal?: string }
 
 /**
  * Returns the calls of an answer with their journal ids, and the number of dropped calls. The limit is enforced here
@@ -156,6 +157,7 @@ async function* runAll(
   const firstOf = async () => calls.indexOf((await Promise.race(running.values())).call)
   const groups = groupsOf(calls, request)
   let repeated: string[] | undefined
+  let refusal: string | undefined = ''
   let may: 'now' | 'later' | 'never' = 'now'
   try {
     for (;;) {
@@ -179,6 +181,7 @@ async function* runAll(
         if (results.size === calls.length) repeated = repeatedCalls([...messages, ...shownResults()])
         const message = repeated ? addNotice(result) : result
         results.set(call, message)
+        refusal = end.ran === false && refusal !== undefined ? end.message.content : undefined
         yield { type: 'outcome', call, ...end, message }
       }
     }
@@ -212,8 +215,8 @@ async function* runAll(
   }
   showResults(messages, shownResults())
   if (parked.size > 0) return { status: 'parked', approval_ids: [...parked] }
-  if (repeated) return { status: 'repeating', calls: repeated.join(', ') }
-  return { status: 'on' }
+  const end = repeated ? { status: 'repeating' as const, calls: repeated.join(', ') } : { status: 'on' as const }
+  return refusal ? { ...end, refusal } : end
 }
 
 async function objectionTo({ reached, ...claim }: Finish, { objection }: RunRequest) {

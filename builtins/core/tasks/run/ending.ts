@@ -16,7 +16,7 @@ export interface Ending {
  * @param hasText whether there is any output
  * @param questions those of the awaited ids that are questions
  */
-export function endingOf(end: RunEnd, max_tokens: number, hasText: boolean, questions?: ReadonlySet<string>): Ending {
+export function endingOf(end: RunEnd, hasText: boolean, questions?: ReadonlySet<string>): Ending {
   switch (end.status) {
     case 'finished':
       return { status: 'completed' }
@@ -26,11 +26,11 @@ export function endingOf(end: RunEnd, max_tokens: number, hasText: boolean, ques
       return { status: approval_ids.length > 0 ? 'waiting_approval' : 'waiting_answer', approval_ids, question_ids }
     }
     case 'refused':
-      return { status: 'failed', error: new TaskRefusedError({ said: hasText }) }
+      return { status: 'failed', error: new TaskRefusedError({ said: hasText, problem: end.problem }) }
     case 'cut':
-      return { status: 'failed', error: new AnswerCutError({ max_tokens }) }
+      return { status: 'failed', error: new AnswerCutError({ ...end, said: end.summary.trim() !== '' }) }
     case 'repeating':
-      return { status: 'failed', error: new TaskRepeatingError({ calls: end.calls }) }
+      return { status: 'failed', error: new TaskRepeatingError(end) }
     default:
       return { status: 'max_steps' }
   }

@@ -158,7 +158,7 @@ export class TaskRun {
     this.#max_cost_usd = prepared.profile.max_cost_usd
     if (!begun) await this.journal.begin(runOf(this.row, prepared.model), traceparent)
     const end = await this.#loop(prepared, question)
-    const ending = endingOf(end, prepared.request.max_tokens, this.#output !== '', this.#questions)
+    const ending = endingOf(end, this.#output !== '', this.#questions)
     const unfit = ending.error || isWaiting(ending.status) ? undefined : this.#form?.error
     return unfit ? { status: 'failed', error: unfit } : ending
   }

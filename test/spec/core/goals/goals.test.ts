@@ -402,7 +402,7 @@ describe('tool calls', () => {
     const messages = home.server.requests.at(-1)!.body.messages
     const result = messages.find(message => message.role === 'tool')
     expect(result?.content).toMatch(
-      /your answer reached its limit of \d+ tokens within this call.*was not run.*in parts/,
+      /your answer was cut at its limit of max_tokens \(\d+\) within this call.*was not run.*in parts/,
     )
     expect(JSON.stringify(messages).match(/word /g)!.length).toBeLessThan(50)
   })

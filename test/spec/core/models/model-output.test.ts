@@ -1,7 +1,16 @@
 import { LLMock } from '@copilotkit/aimock'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { Store } from '#platform/store/contract'
-import { type Answer, runHeartbeat, text, together, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import {
+  type Answer,
+  runHeartbeat,
+  type TestHostOptions,
+  text,
+  together,
+  toolCall,
+  until,
+  waitUntilIdle,
+} from '../../../support/index.ts'
 import {
   decide,
   finish,
@@ -15,15 +24,16 @@ import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from './model-
 import { QUICK, testHostForModels } from './models-host.ts'
 
 /** Pursues one goal with these answers, then finishes it. */
-async function pursueGoal(...answers: Answer[]) {
+async function pursueGoal(...given: (Answer | Pick<TestHostOptions, 'files'>)[]) {
   const { runs, plugin } = recordingTools()
-  const left = [...answers]
+  const left = given.filter(each => 'kind' in each)
+  const options = given.filter(each => !('kind' in each))
   const home = await testHostWithModel(
     request =>
       asksForGoal(request)
         ? goalAnswer(request.prompt.includes('Recent') ? '' : 'Look at something')
         : (left.shift() ?? finish()),
-    { builtins: [plugin] },
+    { ...options[0], builtins: [plugin] },
   )
   const id = await spawn(home)
   home.kernel.heartbeat.start()
@@ -128,11 +138,54 @@ describe('mistakes of a model', () => {
     ['are cut at their limit', text('', { finish_reason: 'length' }), /cut at max_tokens/],
     ['are empty', text(' '), /empty/],
     ['have markup of calls that cannot be read', text('<tool_call>look at it</tool_call>'), /cannot be read/],
+    ['have only thoughts', text('', { reasoning: 'I look at it.' }), /thoughts only.*reasoning_effort/],
   ])('three answers in a row that %s end the cycle with that as its reason', async (_, answer, reason) => {
     await using home = await pursueGoal(answer, answer, answer)
     expect(home.server.requests).toHaveLength(4)
     expect((await detail(home, home.id)).error).toMatch(reason)
     expect(home.goal?.status).toBe('active')
+  })
+
+  it.each([
+    [
+      3,
+      'cut within a call',
+      (n: number) => ({ ...toolCall('look', `{"n": ${n}, "text": "It`), finish_reason: 'length' }),
+      /cut at max_tokens \(4096\), within a tool call; raise max_tokens/,
+    ],
+    [5, 'calls of unknown tools', (n: number) => toolCall(`think_${n}`), /could run.*think_5: Error: there is no tool/],
+    [
+      5,
+      'calls with invalid arguments',
+      (n: number) => toolCall('look', { n: `no ${n}` }),
+      /could run.*look: Error: n: /,
+    ],
+  ])('%i answers in a row that are %s end the cycle with that as its reason', async (most, _, answer, reason) => {
+    await using home = await pursueGoal(...[1, 2, 3, 4, 5].map(answer))
+    expect(home.runs).toEqual([])
+    expect(home.server.requests).toHaveLength(1 + most)
+    expect((await detail(home, home.id)).error).toMatch(reason)
+    expect(home.goal?.status).toBe('active')
+  })
+
+  it('a call that runs between those that cannot lets the agent go on', async () => {
+    const wrong = [1, 2, 3, 4].map(n => toolCall(`think_${n}`))
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 20\n' }
+    await using home = await pursueGoal({ files }, ...wrong, toolCall('look', { n: 1 }), ...wrong)
+    expect(home.runs).toEqual([{ tool: 'look', args: { n: 1 } }])
+    expect(home.goal?.status).toBe('completed')
+  })
+
+  it('the limit of an answer that a small window sets is named to the model and the operator', async () => {
+    const files = { 'models.yaml': 'models: { "openai:scripted": { context_window: 8000 } }\n' }
+    const cut = { ...toolCall('look', '{"n": 1, "text": "It'), finish_reason: 'length' as const }
+    await using home = await pursueGoal({ files }, cut, cut, cut)
+    const limit = /(\d+) tokens, the maximum in its context window of 8000/
+    const { error } = await detail(home, home.id)
+    expect(error).toMatch(limit)
+    expect(error).toContain('give the model a larger context window')
+    expect(results(home.server)[0]).toMatch(limit)
+    expect(home.server.requests.at(-1)!.body.max_tokens).toBe(Number(limit.exec(error!)![1]))
   })
 
   it('an answer of nothing but whitespace is not a completion, and counts as a step', async () => {

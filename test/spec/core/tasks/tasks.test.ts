@@ -310,6 +310,31 @@ describe('a one-shot task', () => {
     expect(await run(home, await spawn(home), 'Do it.')).toMatchObject({ status: 'completed', output: 'It is done.' })
   })
 
+  it.each([
+    [
+      'a call that is cut off',
+      (n: number) => ({ ...toolCall('memory_tool', `{"n": ${n}`), finish_reason: 'length' as const }),
+      3,
+    ],
+    ['calls of unknown tools', (n: number) => toolCall(`tool_${n}`), 5],
+  ])('fails with the cause after repeated answers with %s', async (_, answer, steps_taken) => {
+    let n = 0
+    await using home = await testHostWithTasks(() => answer(++n))
+    expect(await run(home, await spawn(home), 'Count.', { max_steps: 9 })).toMatchObject({
+      status: 'failed',
+      steps_taken,
+      error: { code: 'task_repeating', detail: expect.stringMatching(/max_tokens|there is no tool/) },
+    })
+  })
+
+  it('says so when thoughts use up the tokens of its answer', async () => {
+    await using home = await testHostWithTasks(() => text('', { reasoning: 'Hm, ', finish_reason: 'length' }))
+    const { error } = await run(home, await spawn(home), 'Tell.', { max_tokens: 500 })
+    expect(error?.detail).toBe(
+      'The answer was cut at max_tokens (500), while the model was still thinking; raise max_tokens for the task or in the profile, or set reasoning_effort to none.',
+    )
+  })
+
   it('fails with the partial output when its answer is cut off at max_tokens', async () => {
     await using home = await testHostWithTasks(() => text('Once upon a', { finish_reason: 'length' }))
     expect(await run(home, await spawn(home), 'Tell.')).toMatchObject({
