@@ -19,6 +19,7 @@ import {
   forgetChanges,
   markUndone,
   openChanges,
+  openWork,
   shownChange,
   treesByFolder,
   type Work,
@@ -29,6 +30,8 @@ import { Snapshots } from './snapshots.ts'
 export class FolderChanges {
   readonly #svc: PluginHandle
   readonly #snapshots: Snapshots
+  /** Ids of the goals and tasks with changes that have not ended, so that the end of others costs no query. */
+  #working: Promise<Set<string>> | undefined
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
@@ -46,11 +49,13 @@ export class FolderChanges {
       const taken = await this.#take(folder, signal)
       const change_id = this.#svc.ports.ids.make('change', 12)
       await this.#store.apply([beginChange({ change_id, agent_id, goal_id, task_id, folder, ...taken })])
+      ;(await this.#workingIds()).add(idOf(call))
     }
   }
 
   /** Takes the snapshots at the end of a goal or task. */
   async end(work: Work): Promise<void> {
+    if (!(await this.#workingIds()).delete(idOf(work))) return
     for (const change of await openChanges(this.#store, work)) await this.#end(change)
   }
 
@@ -99,6 +104,11 @@ export class FolderChanges {
       // Another machine of a cluster may have the snapshots.
       await this.#snapshots.prune(folder, after.get(folder) ?? []).catch(error => this.#warn(folder, error))
     }
+  }
+
+  #workingIds(): Promise<Set<string>> {
+    this.#working ??= openWork(this.#store).then(ids => new Set(ids))
+    return this.#working
   }
 
   get #store(): Store {
@@ -166,6 +176,10 @@ export const OwnFolderChanges = token<FolderChanges>('own_folder_changes')
 
 const notUndoable = ({ change_id }: Pick<ChangeRow, 'change_id'>, problem: string) =>
   new NotUndoableError({ change_id, problem })
+
+/** Returns the id of a goal or task. */
+const idOf = ({ goal_id, task_id }: Pick<ToolCall, 'goal_id'> & { task_id?: string | null | undefined }) =>
+  goal_id ?? task_id ?? ''
 
 /** Returns the folders of the operator that a call may change, without those inside another one. */
 function writableFolders({ folders = [] }: ToolCall): string[] {

@@ -95,6 +95,14 @@ export function openChanges(store: Store, { agent_id, goal_id, task_id }: Work):
   )
 }
 
+/** Returns the ids of the goals and tasks that have changes which have not ended. */
+export async function openWork(store: Store): Promise<string[]> {
+  const rows = await store.all<{ id: string }>(
+    'SELECT coalesce(goal_id, task_id) AS id FROM folder_changes WHERE ended_at IS NULL',
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** Returns the oldest changes that began before a time. */
 export function oldChanges(store: Store, before: number, limit: number): Promise<{ change_id: string }[]> {
   return store.all('SELECT change_id FROM folder_changes WHERE began_at < ? ORDER BY began_at LIMIT ?', [before, limit])

@@ -264,11 +264,11 @@ export interface Operations {
   'skills.get': { input: { name: string; agent?: string | undefined }; output: { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null; body: string; files: string[] } }
   /** List skills that profiles may name. */
   'skills.list': { input: { agent?: string | undefined }; output: Skill[] }
-  /** List what an agent's goals and tasks changed in your folders, newest first. */
+  /** List what goals and tasks changed in your folders. */
   'snapshots.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: FolderChange[] }
-  /** Make changes again that were undone. */
+  /** Restore changes that were undone. */
   'snapshots.redo': { input: { id: string; change?: string | undefined }; output: { agent_id: string; change_id: string; folder: string; files: string[]; redone: boolean } }
-  /** Show what a goal or task changed in your folder, line by line. */
+  /** Show what a goal or task changed, line by line. */
   'snapshots.show': { input: { id: string; change?: string | undefined }; output: FolderChangeDetail }
   /** Undo what a goal or task changed in your folder. */
   'snapshots.undo': { input: { id: string; change?: string | undefined }; output: { agent_id: string; change_id: string; folder: string; files: string[]; redone: boolean } }
