@@ -10,6 +10,7 @@ import profiles from './core/profiles/index.ts'
 import runtime from './core/runtime/index.ts'
 import sessions from './core/sessions/index.ts'
 import skills from './core/skills/index.ts'
+import snapshots from './core/snapshots/index.ts'
 import subAgents from './core/sub-agents/index.ts'
 import tasks from './core/tasks/index.ts'
 import worktrees from './core/worktrees/index.ts'
@@ -104,6 +105,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   goals,
   environment,
   worktrees,
+  snapshots,
   skills,
   waking,
   schedules,

@@ -4,6 +4,7 @@ import { MIGRATIONS as images } from './core/images/migrations.ts'
 import { MIGRATIONS as models } from './core/models/migrations.ts'
 import { MIGRATIONS as runtime } from './core/runtime/migrations.ts'
 import { MIGRATIONS as sessions } from './core/sessions/migrations.ts'
+import { MIGRATIONS as snapshots } from './core/snapshots/migrations.ts'
 import { MIGRATIONS as subAgents } from './core/sub-agents/migrations.ts'
 import { MIGRATIONS as tasks } from './core/tasks/migrations.ts'
 import { MIGRATIONS as worktrees } from './core/worktrees/migrations.ts'
@@ -71,6 +72,7 @@ export const STEPS = [
   '058-goal-messages',
   '059-task-toolkits',
   '060-background-ends',
+  '061-folder-changes',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */
@@ -85,6 +87,7 @@ export const OWNERS: Record<string, Record<string, string>> = {
   'core/tasks': tasks,
   'core/images': images,
   'core/worktrees': worktrees,
+  'core/snapshots': snapshots,
   'core/models': models,
   'platform/schedules': schedules,
   'tools/toolkits/task': taskToolkit,

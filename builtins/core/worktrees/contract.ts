@@ -1,5 +1,6 @@
 import { AgentRef } from '#core/agents/contract'
 import { defineError, z } from '#kernel'
+import { ChangedFile } from '#lib/changed-files'
 
 /** Changes of an agent on one branch of its worktree. */
 export const AgentChanges = z
@@ -9,14 +10,7 @@ export const AgentChanges = z
     branch: z.string().meta({ examples: ['svc/coder-1a2b3c4d'] }),
     goal_id: z.string().nullable().describe('Goal of the branch; null if the branch is for all work'),
     base: z.string().describe('Commit of the repository that the changes are compared with'),
-    files: z.array(
-      z.object({
-        path: z.string(),
-        status: z.enum(['added', 'changed', 'removed']),
-        added: z.number().int().nullable().describe('Number of added lines; null for a binary file'),
-        removed: z.number().int().nullable(),
-      }),
-    ),
+    files: z.array(ChangedFile),
     commits: z
       .array(z.object({ commit: z.string(), subject: z.string() }))
       .describe('Commits, newest first, at most 50'),
@@ -67,7 +61,7 @@ export const NoWorktreeError = defineError({
   message: (p: { agent_id: string; goal?: string | undefined }) =>
     p.goal
       ? `${p.agent_id} has no branch for the goal ${p.goal}; list its branches with: svc diff ${p.agent_id}`
-      : `${p.agent_id} has no git worktree. Spawn an agent with one: svc spawn coder --workspace ~/project --worktree agent`,
+      : `${p.agent_id} has no git worktree. What its goals changed in your folders: svc changes list ${p.agent_id}`,
 })
 export const NoChangesError = defineError({
   code: 'no_changes',

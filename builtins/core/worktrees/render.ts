@@ -1,4 +1,4 @@
-import { columns } from '#lib/columns'
+import { changedLines } from '#lib/changed-files'
 import { pluralize } from '#lib/pluralize'
 import type { Accepted, AgentChanges } from './contract.ts'
 
@@ -6,11 +6,6 @@ import type { Accepted, AgentChanges } from './contract.ts'
 export function renderChanges(changes: AgentChanges): string {
   const { agent_id, repository, branch, base, files, commits, uncommitted, patch, truncated, others } = changes
   const head = `${agent_id}: ${pluralize(files.length, 'file')} changed on ${branch}, since ${base.slice(0, 12)} of ${repository}`
-  const rows = files.map(({ path, status, added, removed }) => [
-    `  ${status}`,
-    added === null ? 'binary' : `+${added} -${removed}`,
-    path,
-  ])
   const notes = [
     ...commits.map(({ commit, subject }) => `  ${commit} ${subject}`),
     ...(uncommitted ? ['  Some changes are not committed; accepting commits them.'] : []),
@@ -18,7 +13,7 @@ export function renderChanges(changes: AgentChanges): string {
   ]
   const next = `Next: svc changes accept ${agent_id}, or svc changes discard ${agent_id}`
   return [
-    [head, ...columns(rows), ...notes].join('\n'),
+    [head, ...changedLines(files), ...notes].join('\n'),
     ...(patch === '' ? [] : [patch.trimEnd() + (truncated ? '\n[The rest is left out.]' : ''), next]),
   ].join('\n\n')
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type AgentRow, Agents, type DeletedAgent } from '#core/agents/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
+import { changedFiles, PLAIN_DIFF } from '#lib/changed-files'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import {
   type Accepted,
@@ -18,7 +19,6 @@ import { backupRef, commitAll, dropBranch, hasWorktree, headOf, keepCommit, plac
 const MAX_COMMITS = 50
 /** Maximum size of a shown patch, in bytes. */
 const MAX_PATCH = 200_000
-const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '--no-renames']
 
 interface Reviewed {
   agent: AgentRow
@@ -53,8 +53,8 @@ export async function changesOf(svc: PluginHandle, ref: string, goal: string | u
   const { agent_id, repository, goal_id, base } = branch
   const head = current ? 'HEAD' : `refs/heads/${branch.branch}`
   const now = current ? await treeNow(svc, place) : head
-  const patch = await tryGit(svc, place, ['diff', ...PLAIN, base, now])
-  const committed = await tryGit(svc, place, ['diff', '--quiet', ...PLAIN, head, now])
+  const patch = await tryGit(svc, place, ['diff', ...PLAIN_DIFF, base, now])
+  const committed = await tryGit(svc, place, ['diff', '--quiet', ...PLAIN_DIFF, head, now])
   const log = ['log', `--max-count=${MAX_COMMITS}`, '--no-show-signature', '--format=%h %s', `${base}..${head}`]
   const commits = (await git(svc, place, log)).split('\n').filter(Boolean)
   return {
@@ -63,7 +63,7 @@ export async function changesOf(svc: PluginHandle, ref: string, goal: string | u
     branch: branch.branch,
     goal_id,
     base,
-    files: await filesBetween(svc, place, base, now),
+    files: await changedFiles((...options) => git(svc, place, ['diff', ...PLAIN_DIFF, ...options, base, now])),
     commits: commits.map(line => ({ commit: line.split(' ', 1)[0]!, subject: line.slice(line.indexOf(' ') + 1) })),
     uncommitted: committed.code !== 0,
     patch: patch.stdout.head.subarray(0, MAX_PATCH).toString(),
@@ -86,25 +86,6 @@ async function treeNow(svc: PluginHandle, place: GitPlace): Promise<string> {
     await files.rm(index, { force: true })
   }
 }
-
-async function filesBetween(svc: PluginHandle, place: GitPlace, from: string, to: string) {
-  const names = (await git(svc, place, ['diff', ...PLAIN, '--name-status', '-z', from, to])).split('\0')
-  const status = new Map(names.flatMap((name, n) => (n % 2 === 1 ? [[name, names[n - 1]!] as const] : [])))
-  const counted = (await git(svc, place, ['diff', ...PLAIN, '--numstat', '-z', from, to])).split('\0').filter(Boolean)
-  return counted.map(line => {
-    const [added = '', removed = '', ...path] = line.split('\t')
-    const name = path.join('\t')
-    const lines = (text: string) => (text === '-' ? null : Number(text))
-    return {
-      path: name,
-      status: STATUS[status.get(name) ?? 'M'] ?? 'changed',
-      added: lines(added),
-      removed: lines(removed),
-    }
-  })
-}
-
-const STATUS: Record<string, AgentChanges['files'][number]['status']> = { A: 'added', D: 'removed', M: 'changed' }
 
 /**
  * Commits an agent's changes and merges them into the checked-out branch of the operator's repository.
@@ -214,7 +195,7 @@ async function merge(svc: PluginHandle, source: GitPlace, branch: Branch, commit
   ]
   const end = await tryGit(svc, source, words)
   if (end.code === 0) return
-  const unmerged = await git(svc, source, ['diff', '--name-only', '-z', '--diff-filter=U', ...PLAIN])
+  const unmerged = await git(svc, source, ['diff', '--name-only', '-z', '--diff-filter=U', ...PLAIN_DIFF])
   await tryGit(svc, source, ['merge', '--abort'])
   await makeBranch(svc, source, branch, commit)
   const problem = end.stderr.head.toString().trim().split('\n')[0] || 'the history of commits'

@@ -264,6 +264,14 @@ export interface Operations {
   'skills.get': { input: { name: string; agent?: string | undefined }; output: { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null; body: string; files: string[] } }
   /** List skills that profiles may name. */
   'skills.list': { input: { agent?: string | undefined }; output: Skill[] }
+  /** List what goals and tasks changed in your folders. */
+  'snapshots.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string }; output: FolderChange[] }
+  /** Restore changes that were undone. */
+  'snapshots.redo': { input: { id: string; change?: string | undefined }; output: { agent_id: string; change_id: string; folder: string; files: string[]; redone: boolean } }
+  /** Show what a goal or task changed, line by line. */
+  'snapshots.show': { input: { id: string; change?: string | undefined }; output: FolderChangeDetail }
+  /** Undo what a goal or task changed in your folder. */
+  'snapshots.undo': { input: { id: string; change?: string | undefined }; output: { agent_id: string; change_id: string; folder: string; files: string[]; redone: boolean } }
   /** Back up the database to a new file in .svc/backups/. */
   'store.backup': { input: Record<never, never>; output: DatabaseBackup }
   /** List an agent's sub-agents and their results. */
@@ -405,6 +413,10 @@ export type Span = { span_id: string; parent_id: string | null; name: string; ki
 export type Schedule = { schedule_id: string; agent_id: string; objective: string; every_n_cycles: number | null; every: number | null; cron: string | null; time_zone: string | null; priority: number; missed: 'once' | 'skip' | null; acceptance: ({ command: string } | { file: string } | { rubric: string; model?: string | undefined } | { operator: true })[]; enabled: boolean; created_by: string; created_at: string; next_at: string | null; next_cycle: number | null; held_by: string | null; fired: number; skipped: number; last_skip: string | null; last_fired_at: string | null; last_goal_id: string | null }
 
 export type Skill = { name: string; description: string; source: 'project' | 'folder' | 'user' | 'plugin' | 'package'; file: string; license: string | null; allowed_tools: string | null; metadata: Record<string, string>; error: string | null; shadowed_by: string | null }
+
+export type FolderChange = { change_id: string; agent_id: string; goal_id: string | null; task_id: string | null; subject: string; folder: string; began_at: string; ended_at: string | null; undone_at: string | null; files: number | null; problem: string | null }
+
+export type FolderChangeDetail = { change_id: string; agent_id: string; goal_id: string | null; task_id: string | null; subject: string; folder: string; began_at: string; ended_at: string | null; undone_at: string | null; files: number | null; problem: string | null; changed: { path: string; status: 'added' | 'changed' | 'removed'; added: number | null; removed: number | null }[]; patch: string; truncated: boolean }
 
 export type DatabaseBackup = { file: string; version: number; bytes: number; faults: string[] }
 
@@ -557,6 +569,10 @@ export const OPERATIONS = {
   'sessions.list': { method: 'GET', path: '/sessions' },
   'skills.get': { method: 'GET', path: '/skills/{name}' },
   'skills.list': { method: 'GET', path: '/skills' },
+  'snapshots.list': { method: 'GET', path: '/agents/{id}/changes' },
+  'snapshots.redo': { method: 'POST', path: '/agents/{id}/changes/redo' },
+  'snapshots.show': { method: 'GET', path: '/agents/{id}/changes/patch' },
+  'snapshots.undo': { method: 'POST', path: '/agents/{id}/changes/undo' },
   'store.backup': { method: 'POST', path: '/database/backup' },
   'sub_agents.list': { method: 'GET', path: '/agents/{id}/sub-agents' },
   'suffering.get': { method: 'GET', path: '/agents/{id}/suffering' },

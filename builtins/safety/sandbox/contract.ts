@@ -60,6 +60,8 @@ export interface ProcessRequest extends Reach {
   /** Standard input; empty by default. */
   input?: string
   time_limit_ms: number
+  /** Number of bytes kept from each end of an output; 500,000 by default. */
+  kept_bytes?: number
   /** Limits of each process of the program; by default those of the configuration. */
   limits?: Partial<ProcessLimits>
   signal?: AbortSignal

@@ -7,7 +7,7 @@ import { Output, printable } from './output.ts'
 const GRACE_MS = 2_000
 /** Time to wait for remaining output after the program's end, in milliseconds. */
 const DRAIN_MS = 1_000
-/** Number of bytes kept from each end of an output. */
+/** Default number of bytes kept from each end of an output. */
 const KEPT_BYTES = 500_000
 
 export interface GroupRequest {
@@ -16,6 +16,7 @@ export interface GroupRequest {
   env: Readonly<Record<string, string>>
   input: string
   time_limit_ms: number
+  kept_bytes?: number | undefined
   signal: AbortSignal | undefined
   started: ((pid: number) => void) | undefined
   wrote?: ((text: string) => void) | undefined
@@ -26,14 +27,14 @@ export interface GroupRequest {
  * and the signal's reason
  */
 export async function runGroup(ports: Pick<Ports, 'spawn' | 'clock'>, request: GroupRequest): Promise<ProcessEnd> {
-  const { argv, cwd, env, input, time_limit_ms, signal, started, wrote } = request
+  const { argv, cwd, env, input, time_limit_ms, kept_bytes = KEPT_BYTES, signal, started, wrote } = request
   const [program = '', ...args] = argv
   signal?.throwIfAborted()
   const { clock } = ports
   const begun = clock.monotonic()
   // Leader of its own session and process group, without a terminal.
   const child = ports.spawn(program, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
-  const [stdout, stderr] = [new Output(KEPT_BYTES), new Output(KEPT_BYTES)]
+  const [stdout, stderr] = [new Output(kept_bytes), new Output(kept_bytes)]
   for (const [from, to] of [
     [child.stdout, stdout],
     [child.stderr, stderr],

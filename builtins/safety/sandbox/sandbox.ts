@@ -63,6 +63,7 @@ export class Processes implements Sandbox {
       env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
       input: request.input ?? '',
       time_limit_ms: request.time_limit_ms,
+      kept_bytes: request.kept_bytes,
       signal: request.signal,
       started: request.started,
       wrote: request.wrote,

@@ -7,6 +7,8 @@ export interface ToolCall {
   readonly call_id: string
   readonly agent_id: string
   readonly goal_id: string | null
+  /** The one-shot task for which the tool runs, if it is one. */
+  readonly task_id?: string | undefined
   readonly cycle_num: number
   /** Aborted at the tool's time limit, or when the cycle ends. */
   readonly signal: AbortSignal
@@ -14,7 +16,11 @@ export interface ToolCall {
   readonly workspace: string
   /** The agent's own folder if the workspace is a different one; and the folders assigned to the agent. */
   readonly scratch?: string
-  readonly folders?: readonly { path: string; access: 'read-only' | 'read-write' }[]
+  readonly folders?: readonly {
+    path: string
+    access: 'read-only' | 'read-write'
+    purpose?: 'worktree' | 'objects' | 'packages' | undefined
+  }[]
   /** `agent:epoch:step`, for services that take an idempotency key. */
   readonly idempotency_key: string
   /**

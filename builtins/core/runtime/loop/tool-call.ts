@@ -229,6 +229,7 @@ function contextOf(
     agent_id: request.agent_id,
     goal_id: request.goal_id,
     cycle_num: request.cycle_num,
+    ...(request.purpose.task_id === undefined ? {} : { task_id: request.purpose.task_id }),
     get signal() {
       return end.signal
     },
