@@ -82,7 +82,7 @@ export class FolderChanges {
    * @throws ChangeNotFoundError, NotUndoableError, UndoConflictError, SnapshotFailedError
    */
   async undo(ref: string, which: string | undefined): Promise<ChangesUndone> {
-    const found = await this.#find(ref, which, row => row.undone_at === null)
+    const found = await this.#find(ref, which, rows => rows.find(({ undone_at }) => undone_at === null))
     if (found.undone_at !== null) throw notUndoable(found, 'was undone already; to make it again: svc changes redo')
     if (found.ended_at === null) await this.#end(found)
     const change = found.ended_at === null ? await this.#find(found.agent_id, found.change_id) : found
@@ -91,7 +91,7 @@ export class FolderChanges {
 
   /** Makes changes again that were undone. @throws ChangeNotFoundError, NotUndoableError, UndoConflictError, SnapshotFailedError */
   async redo(ref: string, which: string | undefined): Promise<ChangesUndone> {
-    const change = await this.#find(ref, which, row => row.undone_at !== null)
+    const change = await this.#find(ref, which, lastUndone)
     if (change.undone_at === null) throw notUndoable(change, 'was not undone')
     return this.#apply(change, false)
   }
@@ -117,13 +117,13 @@ export class FolderChanges {
 
   /**
    * Finds a change by its own id, or that of its goal or task.
-   * @param usual which changes are looked at, newest first, if none is named
+   * @param usual chooses one of the changes, newest first, if none is named; by default, and without a choice, the newest
    */
-  async #find(ref: string, which: string | undefined, usual: (row: ChangeRow) => boolean = () => true) {
+  async #find(ref: string, which: string | undefined, usual: (rows: ChangeRow[]) => ChangeRow | undefined = newest) {
     const { agent_id } = await this.#svc.use(Agents).find(ref)
     const rows = await changesOf(this.#store, agent_id)
     const isNamed = ({ change_id, goal_id, task_id }: ChangeRow) => [change_id, goal_id, task_id].includes(which ?? '')
-    const found = rows.find(which === undefined ? usual : isNamed)
+    const found = which === undefined ? (usual(rows) ?? newest(rows)) : rows.find(isNamed)
     if (!found) throw new ChangeNotFoundError({ agent_id, change: which })
     return found
   }
@@ -176,6 +176,11 @@ export const OwnFolderChanges = token<FolderChanges>('own_folder_changes')
 
 const notUndoable = ({ change_id }: Pick<ChangeRow, 'change_id'>, problem: string) =>
   new NotUndoableError({ change_id, problem })
+
+const newest = ([row]: ChangeRow[]): ChangeRow | undefined => row
+
+const lastUndone = (rows: ChangeRow[]) =>
+  newest(rows.filter(row => row.undone_at !== null).sort((one, other) => other.undone_at! - one.undone_at!))
 
 /** Returns the id of a goal or task. */
 const idOf = ({ goal_id, task_id }: Pick<ToolCall, 'goal_id'> & { task_id?: string | null | undefined }) =>

@@ -132,6 +132,21 @@ describe('changes in a given folder', () => {
     await expect(undo(id, first!.change_id)).rejects.toThrow(/No file was changed: .* in README\.md of /)
     expect(existsSync(at('a.md'))).toBe(true)
     expect((await undo(id)).change_id).toBe(second!.change_id)
+    expect((await redo(id)).change_id).toBe(second!.change_id)
+  })
+
+  it('are undone from the newest back, and made again from the last undone on', async () => {
+    const id = await spawn()
+    const goals = [await pursue(id, 'First', write('a.md', 'a\n')), await pursue(id, 'Second', write('b.md', 'b\n'))]
+    const changes = await list(id)
+    const [first, second] = goals.map(goal_id => changes.find(each => each.goal_id === goal_id)!.change_id)
+    const order: string[] = []
+    for (const step of [undo, undo, redo, redo]) {
+      order.push((await step(id)).change_id)
+      await home.clock.advance(1)
+    }
+    expect(order).toEqual([second, first, first, second])
+    await expect(redo(id)).rejects.toThrow(/was not undone/)
   })
 
   it('of a goal in progress are shown as they are now, and what follows an undo is another change', async () => {
