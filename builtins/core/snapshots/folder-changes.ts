@@ -172,7 +172,7 @@ export class FolderChanges {
   }
 }
 
-export const OwnFolderChanges = token<FolderChanges>('own_folder_changes')
+export const OwnFolderChanges = token<FolderChanges>('snapshots/changes')
 
 const notUndoable = ({ change_id }: Pick<ChangeRow, 'change_id'>, problem: string) =>
   new NotUndoableError({ change_id, problem })
