@@ -209,7 +209,7 @@ describe('worktrees', () => {
     await expect(spawn({ workspace: null })).rejects.toThrow(/"workspace" is not given/)
     expect(await home.kernel.invoke('agents.list', {})).toEqual([])
     const agent = (await home.kernel.invoke('agents.spawn', { preset: 'worker', workspace: repository })) as AgentDetail
-    await expect(diff(agent.agent_id)).rejects.toThrow(/has no git worktree. Spawn an agent with one/)
+    await expect(diff(agent.agent_id)).rejects.toThrow(/has no git worktree. What its goals changed in your folders/)
   })
 
   it('stay with their agent when its folders are changed', async () => {
