@@ -94,7 +94,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     if (fault && request.ends !== 'text') earlierText = undefined
     else earlierText = objection || isRefusal(answer, request) ? '' : answer.text
     useless = fault ? useless + 1 : 0
-    if (fault && useless >= fault.maximum)
+    if (fault && useless >= fault.maximum && !isUsedUp)
       return { status: 'repeating', calls: namesOf(calls), problem: fault.problem, steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
