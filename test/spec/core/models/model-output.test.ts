@@ -161,7 +161,8 @@ describe('mistakes of a model', () => {
       /could run.*look: Error: n: /,
     ],
   ])('%i answers in a row that are %s end the cycle with that as its reason', async (most, _, answer, reason) => {
-    await using home = await pursueGoal(...[1, 2, 3, 4, 5].map(answer))
+    const files = { 'profiles/worker.yaml': 'name: worker\nrole: works\nmax_steps: 20\n' }
+    await using home = await pursueGoal({ files }, ...[1, 2, 3, 4, 5].map(answer))
     expect(home.runs).toEqual([])
     expect(home.server.requests).toHaveLength(1 + most)
     expect((await detail(home, home.id)).error).toMatch(reason)
