@@ -42,10 +42,11 @@ export class FolderChanges {
   async begin(call: ToolCall): Promise<void> {
     const folders = writableFolders(call)
     const { agent_id, goal_id, task_id = null, signal } = call
-    if (folders.length === 0 || (goal_id ?? task_id) === null || !(await this.#svc.use(Sandbox).find('git'))) return
+    if (folders.length === 0 || (goal_id ?? task_id) === null) return
     const open = await openChanges(this.#store, { agent_id, goal_id, task_id })
-    for (const folder of folders) {
-      if (open.some(change => change.folder === folder)) continue
+    const unrecorded = folders.filter(folder => !open.some(change => change.folder === folder))
+    if (unrecorded.length === 0 || !(await this.#svc.use(Sandbox).find('git'))) return
+    for (const folder of unrecorded) {
       const taken = await this.#take(folder, signal)
       const change_id = this.#svc.ports.ids.make('change', 12)
       await this.#store.apply([beginChange({ change_id, agent_id, goal_id, task_id, folder, ...taken })])
