@@ -21,6 +21,7 @@ const SUBJECTS: Readonly<Record<string, () => Promise<() => Promise<Row[]>>>> = 
   turns: async () => (await import('./agents/turns.ts')).turns,
   tasks: async () => (await import('./agents/tasks.ts')).tasks,
   start: async () => (await import('./process/start.ts')).start,
+  stop: async () => (await import('./process/stop.ts')).stop,
   idle: async () => (await import('./process/idle.ts')).idle,
   nudges: async () => (await import('./agents/nudges.ts')).nudges,
   tokens: async () => (await import('./agents/tokens.ts')).tokens,

@@ -8,6 +8,7 @@ import models from '#core/models/index'
 import profiles from '#core/profiles/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
+import metrics from '#observability/metrics/index'
 import store from '#platform/store/index'
 import { openKernel } from '../../../embed/compose.ts'
 import { tempDir } from '../../support/index.ts'
@@ -20,6 +21,7 @@ export async function requests(): Promise<Row[]> {
   for (const [path, alive, count] of [
     ['/healthz', 10, 500],
     ['/agents?limit=100', 10_000, 100],
+    ['/metrics', 10_000, 100],
   ] as const) {
     const { ours, bare, ratio } = await measureHttp(path, alive, count)
     rows.push(
@@ -44,7 +46,7 @@ const ROUNDS = 10
  */
 async function measureHttp(path: string, alive: number, count: number) {
   await using dir = await tempDir()
-  const builtins = [store, models, profiles, agents, rest]
+  const builtins = [store, models, profiles, agents, metrics, rest]
   await using kernel = await openKernel({ root: dir.path, roles: ['server'], builtins, log: { level: 'warn' } })
   populate(join(dir.path, '.svc/svc.db'), { agents: alive })
   const { url } = await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })

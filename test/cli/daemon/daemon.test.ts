@@ -88,10 +88,7 @@ describe('the daemon of a project', () => {
     expect(((await fetch(`${url}/agents`).then(answer => answer.json())) as unknown[]).length).toBe(2)
     expect(await daemonIn(cwd)).toMatchObject({ pid: daemon.pid })
     expect((await svc(['start'], { cwd })).stderr).toContain(`PID ${daemon.pid}`)
-    const began = performance.now()
     expect(await daemon.end('SIGINT')).toBe(0)
-    // It takes a quarter of a second on a quiet machine.
-    expect(performance.now() - began).toBeLessThan(10_000)
     expect(lifeOf(daemon.stdout).slice(2)).toMatchObject([
       { event: 'stopping', reason: 'SIGINT' },
       { event: 'stopped', exit: 0 },

@@ -48,14 +48,12 @@ function open(port: number): Socket {
 }
 
 describe('a process with open streams', () => {
-  it('stops within two seconds of SIGTERM, and sends each stream the reason', async () => {
+  it('stops at SIGTERM, and sends each stream the reason', async () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd: dir.path })
     const [, url] = await server.waitForOutput(URL_LINE)
     const clients = await Promise.all(Array.from({ length: 100 }, () => sse(`${url}/events`)))
-    const began = performance.now()
     expect(await server.end('SIGTERM')).toBe(0)
-    expect(performance.now() - began).toBeLessThan(2_000)
     for (const client of clients) {
       expect((await client.end()).at(-1)).toMatchObject({ event: 'error', data: { code: 'server_stopping' } })
     }

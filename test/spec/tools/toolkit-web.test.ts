@@ -170,11 +170,12 @@ describe('a fetched web page', () => {
     ['spaces', `<p>${' '.repeat(1_000_000)}`],
     ['table cells', '<td>'.repeat(250_000)],
     ['ampersands', '&'.repeat(1_000_000)],
-  ])('is parsed within 1.5 seconds when it is a megabyte of %s', (_, html) => {
+  ])('is parsed in linear time when it is a megabyte of %s', (_, html) => {
     const began = performance.now()
     pageOf(html)
     resultsIn(html)
-    expect(performance.now() - began).toBeLessThan(1_500)
+    // In quadratic time it takes minutes.
+    expect(performance.now() - began).toBeLessThan(20_000)
   })
 })
 

@@ -77,22 +77,17 @@ describe('tasks over HTTP', () => {
     expect(events(stream).at(-1)).toMatchObject({ event: 'done', data: { status: 'completed', output: forged } })
   })
 
-  it.each(['tasks', 'tasks/stream'])(
-    'a client of %s that disconnects ends its model call within a second',
-    async way => {
-      const { id, port, model } = await startTaskServer(() => fault('stall', 'It is'))
-      const body = JSON.stringify({ instruction: 'Do it.' })
-      const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
-      const sent = httpRequest({ port, method: 'POST', path: `/agents/${id}/${way}`, headers, agent: false })
-      sent.on('error', () => {})
-      sent.end(body)
-      const { ended } = await model.request(1)
-      const began = performance.now()
-      sent.destroy()
-      expect(await ended).toBe('dropped')
-      expect(performance.now() - began).toBeLessThan(1000)
-    },
-  )
+  it.each(['tasks', 'tasks/stream'])('a client of %s that disconnects ends its model call', async way => {
+    const { id, port, model } = await startTaskServer(() => fault('stall', 'It is'))
+    const body = JSON.stringify({ instruction: 'Do it.' })
+    const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
+    const sent = httpRequest({ port, method: 'POST', path: `/agents/${id}/${way}`, headers, agent: false })
+    sent.on('error', () => {})
+    sent.end(body)
+    const { ended } = await model.request(1)
+    sent.destroy()
+    expect(await ended).toBe('dropped')
+  })
 
   it('with an Idempotency-Key a retry after a disconnect finds the task', async () => {
     let release = () => {}
@@ -131,10 +126,8 @@ describe('tasks over HTTP', () => {
       for await (const part of response.body!.pipeThrough(new TextDecoderStream())) stream += part
     })()
     await until(() => stream.includes('event: token'))
-    const began = performance.now()
     await listening.close()
     await reading
-    expect(performance.now() - began).toBeLessThan(2000)
     const ends = events(stream).filter(({ event }) => event !== 'token')
     expect(ends).toMatchObject([{ event: 'error', data: { code: 'task_interrupted', task: { status: 'failed' } } }])
     expect(await model.requests[0]?.ended).toBe('dropped')

@@ -12,7 +12,7 @@ export async function startTaskServer(script: Script, files: Record<string, stri
   const home = await startRestServer({
     plugins: [...AGENT_MODULES, ...TASK_MODULES],
     env: { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'scripted' },
-    yaml: 'model: { idle_timeout: 5, retry_delay: 0 }\n',
+    yaml: 'model: { idle_timeout: 90, retry_delay: 0 }\n',
     async before(root) {
       await mkdir(`${root}/profiles`)
       for (const [path, content] of Object.entries({ 'profiles/worker.yaml': WORKER, ...files })) {
