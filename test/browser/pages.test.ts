@@ -3,6 +3,7 @@ import { closeBrowser } from './browser.ts'
 
 // Content of the dashboard's pages, for different readers and amounts of data.
 import './dashboard/agent.ts'
+import './dashboard/folder-changes.ts'
 import './dashboard/images.ts'
 import './dashboard/last-visit.ts'
 import './dashboard/society.ts'

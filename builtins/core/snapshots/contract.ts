@@ -80,8 +80,8 @@ export const UndoConflictError = defineError({
   code: 'undo_conflict',
   status: 409,
   title: 'Files changed since',
-  message: (p: { change_id: string; folder: string; files: string[] }) =>
-    `No file was changed: these lines, or lines beside them, changed since in ${p.files.slice(0, 5).join(', ')}${p.files.length > 5 ? ` and ${p.files.length - 5} more` : ''} of ${p.folder}. Undo later changes first, or edit the files by hand: svc changes show <agent> ${p.change_id}`,
+  message: (p: { agent_id: string; change_id: string; folder: string; files: string[] }) =>
+    `No file was changed: these lines, or lines beside them, changed since in ${p.files.slice(0, 5).join(', ')}${p.files.length > 5 ? ` and ${p.files.length - 5} more` : ''} of ${p.folder}. Undo later changes first, or edit the files by hand: svc changes show ${p.agent_id} --change ${p.change_id}`,
 })
 export const SnapshotFailedError = defineError({
   code: 'snapshot_failed',

@@ -158,7 +158,7 @@ export class FolderChanges {
       throw notUndoable({ change_id }, `has no snapshot${problem ? ` (${problem})` : ''}`)
     const [from, to] = isUndo ? [after_tree, before_tree] : [before_tree, after_tree]
     const files = await this.#snapshots.apply(folder, from, to)
-    if (files.length > 0) throw new UndoConflictError({ change_id, folder, files })
+    if (files.length > 0) throw new UndoConflictError({ agent_id, change_id, folder, files })
     const changed = await this.#snapshots.changedFiles(folder, from, to)
     const undone = { agent_id, change_id, folder, files: changed.map(({ path }) => path), redone: !isUndo }
     await this.#store.apply([

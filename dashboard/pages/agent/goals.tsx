@@ -17,6 +17,7 @@ import { When } from '../../ui/time.tsx'
 import type { Agent } from '../../ui/types.ts'
 import { AcceptanceFields, acceptanceIn, ChangeAcceptance } from './acceptance.tsx'
 import { Steps } from './conversation/steps.tsx'
+import { ChangesOfGoal } from './folder-changes.tsx'
 import { AcceptanceList, GoalStatus, PlanList } from './goal-state.tsx'
 import type { ViewProps } from './view.ts'
 
@@ -177,6 +178,7 @@ function OneGoal({ agent: { agent_id: id }, goal_id }: { agent: Agent; goal_id: 
               <p>{visible(goal.objective)}</p>
               {goal.reasoning && <p class="soft">Reasoning: {visible(goal.reasoning)}</p>}
               {goal.result && <Words text={goal.result} open markdown />}
+              <ChangesOfGoal id={id} goal_id={goal_id} />
               <p class="soft">
                 {goal.origin} · priority {goal.priority} · {goal.steps_completed} steps ·{' '}
                 {goal.tokens !== null && (

@@ -12,6 +12,7 @@ import { World } from './character/world.tsx'
 import { Checkpoints } from './checkpoints.tsx'
 import { Chat } from './conversation/chat.tsx'
 import { Messages } from './conversation/messages.tsx'
+import { FolderChanges } from './folder-changes.tsx'
 import { Goals } from './goals.tsx'
 import { Head } from './head.tsx'
 import { Overview } from './overview.tsx'
@@ -23,7 +24,8 @@ import { Worktree } from './worktree.tsx'
 export const VIEWS: readonly { id: string; name: string; view: ComponentType<ViewProps> }[] = [
   { id: 'overview', name: 'Overview', view: Overview },
   { id: 'goals', name: 'Goals', view: Goals },
-  { id: 'worktree', name: 'Changes', view: Worktree },
+  { id: 'changes', name: 'Changes', view: FolderChanges },
+  { id: 'worktree', name: 'Worktree', view: Worktree },
   { id: 'chat', name: 'Chat', view: Chat },
   { id: 'inner', name: 'Mood and stress', view: Inner },
   { id: 'identity', name: 'Identity', view: Identity },
@@ -43,8 +45,12 @@ export function AgentPage({ place }: { place: Place }) {
     on: event => event.agent_id === id || event.type === 'status_changed',
   })
   if (!id) return <Empty title="Choose an agent from the fleet." />
-  const hasWorktree = query.data?.folders.some(({ purpose }) => purpose === 'worktree')
-  const offered = VIEWS.filter(({ id: tab }) => tab !== 'worktree' || hasWorktree)
+  const folders = query.data?.folders ?? []
+  const hidden = [
+    ...(folders.some(({ purpose, access }) => purpose === undefined && access === 'read-write') ? [] : ['changes']),
+    ...(folders.some(({ purpose }) => purpose === 'worktree') ? [] : ['worktree']),
+  ]
+  const offered = VIEWS.filter(({ id: tab }) => !hidden.includes(tab) || tab === view)
   const tabs = offered.map(({ id: tab, name }) => ({
     id: tab,
     name,

@@ -6,15 +6,13 @@ import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
-import { Tag } from '../../ui/status.tsx'
+import { ChangedFiles } from '../../ui/text/changed-files.tsx'
 import { Patch } from '../../ui/text/diff.tsx'
 import { plural, visible } from '../../ui/text/format.ts'
 import type { Answer } from '../../ui/types.ts'
 import type { ViewProps } from './view.ts'
 
 type Changed = Answer<'worktrees.diff'>
-
-const KINDS = { added: 'good', changed: 'warn', removed: 'bad' } as const
 
 /** Changes in the agent's git worktree, to review, merge into the operator's repository, or discard. */
 export function Worktree({ agent: { agent_id: id }, place }: ViewProps) {
@@ -51,7 +49,7 @@ function Review({ changes, input, reload }: ReviewProps) {
   const [isDiscarding, setDiscarding] = useState(false)
   return (
     <div class="stack">
-      {files.length === 0 ? <Empty title="Nothing has changed." /> : <Files files={files} />}
+      {files.length === 0 ? <Empty title="Nothing has changed." /> : <ChangedFiles files={files} />}
       {commits.length > 0 && (
         <p class="soft">
           {plural(commits.length, 'commit')}: {visible(commits.map(each => each.subject).join('; '))}
@@ -96,19 +94,5 @@ function Discard({ input, reload, onClose }: Omit<ReviewProps, 'changes'> & { on
     <Confirm title="Discard all changes?" label="Discard" action={discard} onClose={onClose}>
       <p>The worktree is reset to what is checked out in your repository, and its changes are lost.</p>
     </Confirm>
-  )
-}
-
-function Files({ files }: { files: Changed['files'] }) {
-  return (
-    <ul class="plain list">
-      {files.map(({ path, status, added, removed }) => (
-        <li key={path}>
-          <Tag kind={KINDS[status]}>{status}</Tag>
-          <code>{visible(path)}</code>
-          <small>{added === null ? 'binary' : `+${added} −${removed}`}</small>
-        </li>
-      ))}
-    </ul>
   )
 }
