@@ -317,7 +317,7 @@ describe('retention', () => {
         home.root,
         `INSERT INTO spend (call_id, agent_id, root_agent_id, kind, model, cost_micros, input_tokens, output_tokens, priced, estimated,
            attempts, duration_ms, at, budget_window) SELECT 'c-' || i, ?, CASE WHEN i % 2 = 1 THEN 'boss' ELSE ? END,
-           CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', i % 5 = 0, 1, 5, ?, ${window}
+           CASE WHEN i % 3 = 0 THEN 'task' ELSE 'goal_pursuit' END, 'm', i, 10, 1, 'catalogue', CASE WHEN i % 5 = 0 THEN 1 ELSE 0 END, 1, 5, ?, ${window}
          FROM ${numbers(from, 1500)}`,
         id,
         id,
