@@ -400,6 +400,17 @@ export const GoalVerifiers = point<GoalVerifier>('goal_verifiers', {
   has: { name: 'text', verify: 'function' },
 })
 
+/** Adds a line to the result of a goal that completes, such as where its files were copied to. */
+export interface ResultNote {
+  name: string
+  /** @returns undefined when there is nothing to add; one that throws adds nothing */
+  note(claim: GoalClaim, goal: PursuedGoal): Promise<string | undefined>
+}
+export const ResultNotes = point<ResultNote>('result_notes', {
+  key: ({ name }) => name,
+  has: { name: 'text', note: 'function' },
+})
+
 /** A section of an agent's prompts, such as its state, identity or environment. */
 export interface PromptSection {
   name: string

@@ -1,6 +1,7 @@
 import type { AgentRow } from '#core/agents/contract'
 import { defineError, type Effect, point, token, z } from '#kernel'
 import type { Dates, ListWindow } from '#platform/store/contract'
+import type { Reach } from '#safety/sandbox/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 
 export const MESSAGE_TYPES = [
@@ -82,9 +83,9 @@ export interface Draft {
   taken_from?: 'inbox' | 'outbox'
 }
 
-/** Files that go with a message: paths within reach of a call of its sender. */
+/** Files that go with a message: paths within reach of its sender. */
 export interface SentFiles {
-  call: ToolCall
+  call: Reach & Pick<ToolCall, 'agent_id'>
   paths: readonly string[]
 }
 
@@ -112,6 +113,12 @@ export interface Mail {
     type?: MessageType,
     files?: SentFiles,
   ): Promise<PreparedMessage>
+  /**
+   * Copies files into an agent's own folder, as with a message.
+   * @returns the absolute paths of the copies
+   * @throws ToolError, GuardrailBlockedError, OutsideError and PathError; nothing was copied then
+   */
+  copyFiles(recipient: AgentRow, files: SentFiles): Promise<string[]>
   /** Returns a message that this agent, or the operator, sent or received. @throws MessageNotFoundError */
   find(message_id: string, whose?: string): Promise<A2AMessage>
   /** Returns an agent's unread messages, highest priority first, then oldest first. */

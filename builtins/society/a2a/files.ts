@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { basename, extname } from 'node:path'
+import { basename, extname, join, relative } from 'node:path'
 import { type AgentRow, agentReach } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
 import { GuardrailBlockedError, Guardrails } from '#safety/guardrails/contract'
 import { Jail, type Reach } from '#safety/sandbox/contract'
-import { type ToolCall, ToolError } from '#tools/toolkits/contract'
+import { ToolError } from '#tools/toolkits/contract'
 import type { SentFiles } from './contract.ts'
 
 /** Maximum size of all files of a message together, in bytes. */
@@ -25,24 +25,38 @@ export async function sendFiles(
 ): Promise<string> {
   if (!files?.paths.length) return ''
   const { call, paths } = files
-  if (!svc.has(Jail)) throw new ToolError({ problem: 'Files cannot be sent here; put their text into the message.' })
-  const jail = svc.use(Jail)
-  const contents = await contentsOf(svc, call, paths)
   if (!recipient) {
-    const found = await Promise.all(paths.map(path => jail.resolve(call, path)))
+    const found = await Promise.all(paths.map(path => jailOf(svc).resolve(call, path)))
     return `\n\nFiles: ${found.map(({ real }) => real).join(', ')}`
   }
   const { workspace, scratch } = agentReach(svc.project, recipient)
+  const copies = await copyFiles(svc, recipient, files)
   // Relative paths begin in the workspace, which may be a folder of the operator.
-  const base = workspace === scratch ? '' : `${scratch}/`
-  const names: string[] = []
-  for (const [name, bytes] of contents)
-    names.push(await put(jail, { workspace: scratch }, `${base}${INBOX}/${call.agent_id}/${name}`, bytes))
-  return `\n\nFiles, copied into your own folder: ${names.join(', ')}`
+  const shown = workspace === scratch ? copies.map(path => relative(scratch, path)) : copies
+  return `\n\nFiles, copied into your own folder: ${shown.join(', ')}`
+}
+
+/** Copies files into an agent's own folder; see `Mail.copyFiles`. */
+export async function copyFiles(svc: PluginHandle, recipient: AgentRow, { call, paths }: SentFiles): Promise<string[]> {
+  const jail = jailOf(svc)
+  const { scratch } = agentReach(svc.project, recipient)
+  const copies: string[] = []
+  for (const [name, bytes] of await contentsOf(svc, call, paths))
+    copies.push(await put(jail, { workspace: scratch }, join(scratch, INBOX, call.agent_id, name), bytes))
+  return copies
+}
+
+function jailOf(svc: PluginHandle): Jail {
+  if (!svc.has(Jail)) throw new ToolError({ problem: 'Files cannot be sent here; put their text into the message.' })
+  return svc.use(Jail)
 }
 
 /** Returns the names and contents of files; guardrails check text as they check the message. */
-async function contentsOf(svc: PluginHandle, call: ToolCall, paths: readonly string[]): Promise<[string, Buffer][]> {
+async function contentsOf(
+  svc: PluginHandle,
+  call: SentFiles['call'],
+  paths: readonly string[],
+): Promise<[string, Buffer][]> {
   const contents: [string, Buffer][] = []
   let left = MOST_BYTES
   for (const path of paths) {
@@ -58,7 +72,7 @@ async function contentsOf(svc: PluginHandle, call: ToolCall, paths: readonly str
   return contents
 }
 
-async function checkContent(svc: PluginHandle, { agent_id }: ToolCall, bytes: Buffer): Promise<Buffer> {
+async function checkContent(svc: PluginHandle, { agent_id }: SentFiles['call'], bytes: Buffer): Promise<Buffer> {
   if (!svc.has(Guardrails) || !isUtf8(bytes)) return bytes
   const { action, text, findings } = await svc.use(Guardrails).check('peer', bytes.toString(), { agent_id })
   if (action === 'block')

@@ -24,7 +24,7 @@ import {
   ThreadTooLongError,
 } from './contract.ts'
 import { fencedMessage, headOf } from './fence.ts'
-import { sendFiles } from './files.ts'
+import { copyFiles, sendFiles } from './files.ts'
 import { refuseLoops } from './loops.ts'
 import {
   answerTo,
@@ -114,6 +114,10 @@ export class MailService implements Mail {
       ...this.#sendEffect(readReply, { pattern_id: draft.pattern_id }),
     ]
     return { message: readRequest, answer: readReply, effects: [...sent, ...(answer.effects ?? [])] }
+  }
+
+  copyFiles(recipient: AgentRow, files: SentFiles): Promise<string[]> {
+    return copyFiles(this.#svc, recipient, files)
   }
 
   async reply(

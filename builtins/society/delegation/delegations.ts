@@ -1,10 +1,11 @@
 import { type AgentRow, Agents, agentReach } from '#core/agents/contract'
-import { type GoalRow, Goals, type OpenWork } from '#core/goals/contract'
+import { type GoalClaim, type GoalRow, Goals, type OpenWork } from '#core/goals/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { removeControlCharacters } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
 import { fence } from '#safety/net/contract'
+import { Jail, type Reach } from '#safety/sandbox/contract'
 import { Mail, OPERATOR } from '#society/a2a/contract'
 import { REVIEW, Specialists } from '#society/swarm/contract'
 import type { DelegationConfig } from './config.ts'
@@ -31,6 +32,8 @@ import {
 
 /** Maximum length of the result that is reported; the whole result stays with the goal. */
 const LONGEST_RESULT = 4_000
+/** The part of it for the end of a longer result, with its evidence and files. */
+const TAIL = 1_000
 
 /** Creates delegations between agents and reports their ends. */
 export class DelegationService implements Delegations {
@@ -122,7 +125,43 @@ export class DelegationService implements Delegations {
     const sender = await this.#svc.use(Agents).find(from_agent)
     const [own, other] = [agent, sender].map(each => agentReach(this.#svc.project, each).workspace)
     const where = own === other ? 'It works in the same workspace as you.' : 'Its workspace is not yours.'
-    return `${sender.name} (${sender.agent_id}) delegated this goal to you. ${where} It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is.`
+    return `${sender.name} (${sender.agent_id}) delegated this goal to you. ${where} It reads only the summary and the evidence that you give to finish_goal: put the whole result there, however long it is. Files that the evidence names are copied to it if it cannot read them.`
+  }
+
+  /**
+   * Copies the files that the evidence of a delegated goal names to the agent that gave it, if it cannot read them.
+   * @returns where they are, for the result; undefined if none was copied
+   */
+  async sendFiles(claim: GoalClaim): Promise<string | undefined> {
+    const delegator = await findDelegator(this.#svc.use(Store), claim.goal_id)
+    if (!delegator?.from_agent || !this.#svc.has(Jail)) return undefined
+    const sender = await this.#svc.use(Agents).find(delegator.from_agent)
+    const paths = await this.#filesBeyond(agentReach(this.#svc.project, sender), claim)
+    if (paths.length === 0) return undefined
+    try {
+      const copies = await this.#svc.use(Mail).copyFiles(sender, { call: claim, paths })
+      return `Files, copied to ${sender.name}: ${copies.join(', ')}`
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error
+      return `Files were not copied to ${sender.name}: ${error.message}`
+    }
+  }
+
+  /** Returns the files of the evidence that exist within reach of its agent, but not of another one. */
+  async #filesBeyond(other: Reach, { evidence, ...own }: GoalClaim): Promise<string[]> {
+    const jail = this.#svc.use(Jail)
+    const isBeyond = async (path: string) => {
+      const handle = await jail.open(own, path)
+      await handle.close()
+      const { real } = await jail.resolve(own, path)
+      return jail.resolve(other, real).then(
+        () => false,
+        () => true,
+      )
+    }
+    const paths = [...new Set(evidence.map(each => each.trim()))]
+    const beyond = await Promise.all(paths.map(path => isBeyond(path).catch(() => false)))
+    return paths.filter((_, n) => beyond[n])
   }
 
   /** Returns text of another agent after cleaning and guardrails. */
@@ -157,7 +196,8 @@ export class DelegationService implements Delegations {
     const why = tooOld ? `Not done within ${this.#config.timeout} s.` : `The agent ${to_agent} no longer exists.`
     const status = goal_status === 'completed' ? 'completed' : 'failed'
     const text = goal_status === null || tooOld ? why : (goal_result ?? '')
-    const result = text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT - 1)}…` : text
+    const result =
+      text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT - TAIL)}\n…\n${text.slice(3 - TAIL)}` : text
     const given = tooOld ? await this.#svc.use(Goals).abandon({ goal_id, agent_id: to_agent }, why) : []
     const resultEffects = await this.#resultEffects(row, status, result, goal_status === null)
     await this.#svc.use(Store).apply([...given, ...resultEffects])

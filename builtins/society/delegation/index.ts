@@ -1,4 +1,4 @@
-import { OpenWorkSources, PromptSections } from '#core/goals/contract'
+import { OpenWorkSources, PromptSections, ResultNotes } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { addRetentionRule } from '#platform/retention/contract'
@@ -33,6 +33,10 @@ export default definePlugin({
       text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
     })
     svc.add(OpenWorkSources, { name: 'delegation', condition: HAS_OPEN, open: goal_id => service.open(goal_id) })
+    svc.add(ResultNotes, {
+      name: 'delegation',
+      note: async (claim, { origin }) => (origin === 'delegated' ? service.sendFiles(claim) : undefined),
+    })
     svc.on('goal_completed', () => service.sweep())
     svc.on('goal_abandoned', () => service.sweep())
     svc.on('agent_deleted', () => service.sweep())

@@ -1,4 +1,7 @@
+import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import sandbox from '#safety/sandbox/index'
 import type { Delegation } from '#society/delegation/contract'
 import delegation from '#society/delegation/index'
 import delegationTools from '#tools/toolkits/delegation/index'
@@ -7,6 +10,7 @@ import {
   type ModelServerRequest,
   runHeartbeat,
   type TestHostOptions,
+  tempDir,
   text,
   toolCall,
   until,
@@ -122,6 +126,33 @@ describe('a delegated task', () => {
     ])
     expect((await detail(home, ann)).waiting_for).toBeNull()
   })
+
+  it.each([true, false])(
+    'returns the files that its evidence names, if only its agent can read them (wait: %s)',
+    async wait => {
+      await using shared = await tempDir({ 'field.md': 'green' })
+      const evidence = ['count.md', 'field.md', 'sheep', '`npm test`']
+      const script = delegating({ wait }, () => toolCall('finish_goal', { summary: 'Seven sheep.', evidence }))
+      const builtins = [sandbox, delegation, delegationTools]
+      const config = { daemon: { heartbeat: 30 } }
+      await using home = await testHostWithMail(script, { config, builtins, env: { PATH: process.env.PATH! } })
+      const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+      const own = join(home.kernel.project.workspaces, bob)
+      await mkdir(join(own, 'sheep'), { recursive: true })
+      await writeFile(join(own, 'count.md'), 'Seven.')
+      const folder = { path: await realpath(shared.path), access: 'read-only' }
+      for (const id of [ann, bob]) await home.kernel.invoke('agents.update', { id, folders: [folder] })
+      home.kernel.heartbeat.start()
+      for (let n = 0; n < 8 && (await goalsOf(home, ann))[0]?.status !== 'completed'; n++) await runHeartbeat(home)
+      const copy = join(home.kernel.project.workspaces, ann, 'inbox', bob, 'count.md')
+      expect(await readFile(copy, 'utf8')).toBe('Seven.')
+      expect(await readdir(dirname(copy))).toEqual(['count.md'])
+      const reports = home.server.requests.filter(
+        r => isOf(r, 'ann') && r.prompt.includes(`Files, copied to ann: ${copy}`),
+      )
+      expect(reports.length).toBeGreaterThan(0)
+    },
+  )
 
   it('without `wait` is waited for by a goal whose agent only answers with text', async () => {
     let release = false

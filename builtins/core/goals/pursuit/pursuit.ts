@@ -23,6 +23,7 @@ import { ASK_OPERATOR, Questions } from '#safety/questions/contract'
 import type { Tool } from '#tools/toolkits/contract'
 import { PROCESS_OUTPUT, Processes } from '#tools/toolkits/shell/contract'
 import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
+import { resultOf } from '../acceptance/result.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
 import { assemblyOf, BACKGROUND_PROCESS, canReadMessages, listAwaited } from '../context/assembly.ts'
@@ -107,7 +108,7 @@ export async function pursue(
   }
   switch (end.status) {
     case 'finished': {
-      const result = [end.summary, ...end.evidence.map(each => `- ${each}`)].join('\n')
+      const result = await resultOf(svc, cycle, goal, end)
       cycle.effects.push(...goalEnding(goal, 'completed', await redactOutput(svc, agent_id, result), end.unconfirmed))
       cycle.result = 'completed'
       return
