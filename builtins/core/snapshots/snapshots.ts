@@ -56,7 +56,7 @@ export class Snapshots {
       const repository = await this.#prepare(folder)
       // A copy, so that a snapshot that fails, or one of another process, leaves the index whole.
       const [kept, index] = [join(repository, 'index'), join(repository, ids.make('index', 8))]
-      await files.copyFile(kept, index).catch(() => {})
+      await this.#copyIndex(kept, index)
       try {
         const names = await this.#newNames(folder, { index, signal })
         const input = names.map(name => `${name}\0`).join('')
@@ -129,6 +129,16 @@ export class Snapshots {
     await files.writeFile(join(repository, 'info/exclude'), ignored.map(line => `${line}\n`).join(''))
     await files.writeFile(join(repository, 'info/attributes'), ATTRIBUTES)
     return repository
+  }
+
+  /** git compares contents only of files that changed in the second of the index or later, so a copy keeps its time. */
+  async #copyIndex(from: string, to: string): Promise<void> {
+    const { files } = this.#svc.ports
+    const found = await files.stat(from).catch(() => undefined)
+    if (!found) return
+    await files.copyFile(from, to)
+    const seconds = Math.floor(found.mtimeMs) / 1000
+    await files.utimes(to, seconds, seconds)
   }
 
   /** Returns the paths of files that differ from the index, without those that are too large or unreadable. */

@@ -1,13 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, realpath, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentDetail } from '#core/agents/contract'
 import sessions from '#core/sessions/index'
 import type { ChangesUndone, FolderChange, FolderChangeDetail } from '#core/snapshots/contract'
 import snapshots from '#core/snapshots/index'
+import { Snapshots } from '#core/snapshots/snapshots'
 import tasks from '#core/tasks/index'
+import { definePlugin, type PluginHandle } from '#kernel'
 import { Retention } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import shell from '#tools/toolkits/shell/index'
@@ -22,6 +24,7 @@ type Step = Answer | (() => Promise<Answer>)
 
 let home: Awaited<ReturnType<typeof testHostWithModel>>
 let given: TempDir
+let handle: PluginHandle
 let folder: string
 /** The model's answers while it works; afterwards it finishes. */
 let answers: Step[]
@@ -30,6 +33,12 @@ const at = (name: string) => join(folder, name)
 const read = (name: string) => readFile(at(name), 'utf8')
 const write = (path: string, content: string) => toolCall('file_write', { path, content })
 const edit = (path: string, old_text: string, new_text: string) => toolCall('file_edit', { path, old_text, new_text })
+const probe = definePlugin({
+  name: 'probe',
+  setup(svc) {
+    handle = svc
+  },
+})
 const open = async (sandbox = hasWall ? 'auto' : 'off') => {
   home = await testHostWithModel(
     request => {
@@ -38,7 +47,7 @@ const open = async (sandbox = hasWall ? 'auto' : 'off') => {
       return typeof step === 'function' ? step() : step
     },
     {
-      builtins: [snapshots, shell, sessions, tasks, retention],
+      builtins: [snapshots, shell, sessions, tasks, retention, probe],
       files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nown_goals: false\n' },
       config: { tools: { sandbox } },
       env: { PATH: process.env.PATH! },
@@ -214,6 +223,22 @@ describe('changes in a given folder', () => {
     await writeFile(at('.svc/state'), 'state')
     expect(paths(await show(id))).toEqual(['added a.md', 'added large.bin'])
     expect(await readdir(at('.git'))).toEqual(before)
+  })
+
+  it('are noticed too if they follow a snapshot within a second and leave the size of a file', async () => {
+    const taken = new Snapshots(handle)
+    const second = Math.floor(Date.now() / 1_000) - 60
+    await writeFile(at('a.md'), 'one')
+    await utimes(at('a.md'), second, second)
+    const before = await taken.take(folder)
+    // As if the file and the index were written within this second.
+    const [name] = await readdir(join(home.root, '.svc/snapshots'))
+    const repository = join(home.root, '.svc/snapshots', name!)
+    await utimes(join(repository, 'index'), second, second)
+    await appendFile(join(repository, 'config'), '[core]\n\ttrustctime = false\n')
+    await writeFile(at('a.md'), 'two')
+    await utimes(at('a.md'), second, second)
+    expect(await taken.take(folder)).not.toBe(before)
   })
 
   it('are forgotten after two weeks, with their snapshots', async () => {
