@@ -1,4 +1,12 @@
-import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
+import {
+  AMONG,
+  EVENT_COLUMNS,
+  type EventEnvelope,
+  type EventRow,
+  jsonList,
+  type Store,
+  shownEvent,
+} from '#platform/store/contract'
 
 /** SQL: whether goal `g` is no part of another goal of its agent, and not the task of a sub-agent. Others may have delegated it. */
 const OWN = `NOT EXISTS (SELECT 1 FROM goals_view p WHERE p.goal_id = g.parent_goal_id AND p.agent_id = g.agent_id)
@@ -73,6 +81,15 @@ export function spentSince(store: Store, since: number): Promise<SpentRow[]> {
      FROM spend_view WHERE at >= ? GROUP BY coalesce(root_agent_id, agent_id)`,
     [since],
   )
+}
+
+/** Returns the current names of agents by id, without deleted agents. */
+export async function namesOf(store: Store, agent_ids: readonly string[]): Promise<Record<string, string>> {
+  const rows = await store.all<{ agent_id: string; name: string }>(
+    `SELECT agent_id, name FROM agents_view WHERE agent_id ${AMONG}`,
+    [jsonList(agent_ids)],
+  )
+  return Object.fromEntries(rows.map(({ agent_id, name }) => [agent_id, name]))
 }
 
 export interface OpenTaskRow {

@@ -71,6 +71,7 @@ export const Summary = z
         }),
       )
       .describe('Failures in the period, most recent first; equal ones are counted'),
+    names: z.record(z.string(), z.string()).describe('Current names of these agents by id, without deleted ones'),
   })
   .meta({ id: 'Summary' })
 export type Summary = z.infer<typeof Summary>

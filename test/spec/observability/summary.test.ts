@@ -32,14 +32,15 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   const options = { cwd: dir.path, env }
   const summary = async (...args: string[]) =>
     JSON.parse((await svc(['summary', ...args, '--json'], options)).stdout) as Summary
-  for (const preset of ['p', 'q', 'r']) await svc(['spawn', preset], options)
+  for (const preset of ['p', 'r']) await svc(['spawn', preset], options)
+  await svc(['spawn', 'q', '--name', 'ferry'], options)
   expect((await svc(['summary'], options)).stdout).toMatch(
     /^since .* UTC: 0 goals completed, 0 abandoned; 0 model calls/,
   )
 
   await svc(['goals', 'add', 'p', 'Count the boats'], options)
   await svc(['goals', 'add', 'p', 'Paint the pier', '--priority', '1'], options)
-  await svc(['goals', 'add', 'q', 'Release the boat'], options)
+  await svc(['goals', 'add', 'ferry', 'Release the boat'], options)
   await svc(['goals', 'add', 'r', 'Break the line'], options)
   await svc(['pause', 'p'], options)
   await svc(['goals', 'abandon', '--agent', 'p'], options)
@@ -54,7 +55,7 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
 
   const { stdout } = await svc(['summary', '--hours', '1'], options)
   expect(stdout).toMatch(/^since .* UTC: 1 goal completed, 2 abandoned; \d+ model calls, \$/)
-  expect(stdout).toMatch(/Waiting for you\n {2}.* {2}q-\w+ {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/)
+  expect(stdout).toMatch(/Waiting for you\n {2}.* {2}q-\w+ \(ferry\) {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/)
   expect(stdout).toMatch(/^p-\w+: 1 goal completed, 2 abandoned/m)
   expect(stdout).toMatch(/completed {6}Count the boats\n +→ There are two boats\./)
   expect(stdout).toMatch(/abandoned {6}Paint the pier\n +→ Abandoned by the operator\./)
@@ -68,6 +69,8 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   const events = await svc(['events', '--type', 'goal_added', '--type', 'goal_completed'], options)
   expect(events.stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:]+Z {2}p-\w+ {2}completed goal-\w+$/m)
   expect(events.stdout).toMatch(/Z {2}p-\w+ {2}received a goal \(operator\): Count the boats$/m)
+  expect(events.stdout).toMatch(/Z {2}q-\w+ \(ferry\) {2}received a goal \(operator\): Release the boat$/m)
+  expect((await svc(['spending'], options)).stdout).toMatch(/tokens {2}q-\w+ \(ferry\)$/m)
 
   const [newest] = (await summary()).goals
   const later = await summary('--since', new Date(Date.parse(newest!.completed_at) + 1).toISOString())
