@@ -103,7 +103,7 @@ export interface Operations {
   /** Resume the daemon after a freeze. */
   'daemon.resume': { input: Record<never, never>; output: { status: 'paused' | 'running'; frozen_since: string | null } }
   /** Show the daemon's status. */
-  'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; problem: string | null; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; budget: string | null } }
+  'daemon.status': { input: Record<never, never>; output: { running: boolean; health: 'healthy' | 'stalled' | 'dead' | 'stopped'; problem: string | null; pid: number | null; started_at: string | null; uptime_s: number | null; last_tick_at: string | null; last_tick_age_s: number | null; joined: { pid: number; health: 'healthy' | 'stalled'; started_at: string; last_tick_age_s: number }[]; heartbeat_s: number; frozen: boolean; frozen_since: string | null; in_flight: number; agents: Record<string, number>; problems: string[]; budget: string | null } }
   /** List delegations, newest first. */
   'delegations.all': { input: { limit?: number | undefined; offset?: number | undefined }; output: Delegation[] }
   /** List an agent's delegations, newest first. */

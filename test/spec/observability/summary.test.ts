@@ -55,7 +55,9 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
 
   const { stdout } = await svc(['summary', '--hours', '1'], options)
   expect(stdout).toMatch(/^since .* UTC: 1 goal completed, 2 abandoned; \d+ model calls, \$/)
-  expect(stdout).toMatch(/Waiting for you\n {2}.* {2}q-\w+ \(ferry\) {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/)
+  expect(stdout).toMatch(
+    /Waiting for you\n {2}.* {2}q-\w+ \(ferry\) {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/,
+  )
   expect(stdout).toMatch(/^p-\w+: 1 goal completed, 2 abandoned/m)
   expect(stdout).toMatch(/completed {6}Count the boats\n +→ There are two boats\./)
   expect(stdout).toMatch(/abandoned {6}Paint the pier\n +→ Abandoned by the operator\./)
