@@ -42,6 +42,7 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   await svc(['goals', 'add', 'p', 'Paint the pier', '--priority', '1'], options)
   await svc(['goals', 'add', 'ferry', 'Release the boat'], options)
   await svc(['goals', 'add', 'r', 'Break the line'], options)
+  await svc(['schedules', 'add', 'p', 'Sweep the pier', '--every', '86400'], options)
   await svc(['pause', 'p'], options)
   await svc(['goals', 'abandon', '--agent', 'p'], options)
   await svc(['goals', 'add', 'p', 'Count the boats'], options)
@@ -69,6 +70,8 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   expect(worst.map(({ status }) => status)).toEqual(['abandoned', 'abandoned'])
 
   const events = await svc(['events', '--type', 'goal_added', '--type', 'goal_completed'], options)
+  const changed = await svc(['events', '--type', 'schedule_changed'], options)
+  expect(changed.stdout).toMatch(/Z {2}p-\w+ {2}sched-\w+ was added$/m)
   expect(events.stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:]+Z {2}p-\w+ {2}completed goal-\w+$/m)
   expect(events.stdout).toMatch(/Z {2}p-\w+ {2}received a goal \(operator\): Count the boats$/m)
   expect(events.stdout).toMatch(/Z {2}q-\w+ \(ferry\) {2}received a goal \(operator\): Release the boat$/m)
