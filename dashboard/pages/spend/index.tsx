@@ -121,7 +121,13 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
             note={`${count(unconfirmed.tokens)} tokens of calls whose process ended`}
           />
         )}
-        {approximate.usd > 0 && <Figure label="Estimated cost" value={dollars(approximate.usd)} />}
+        {approximate.usd > 0 && (
+          <Figure
+            label="Estimated cost"
+            value={dollars(approximate.usd)}
+            note="from the length of requests and answers: the provider reported no usage"
+          />
+        )}
       </dl>
       {!budget.unlimited && <Meter label="Share of the budget used" value={usedOf(budget)} />}
       <div class="row">
