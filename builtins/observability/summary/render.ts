@@ -44,12 +44,12 @@ function agentSection(agent: Summary['agents'][number], goals: Summary['goals'],
 }
 
 function tasksSection(
-  { ended, completed, cost_usd, open }: Summary['tasks'],
+  { ended, completed, cancelled, cost_usd, open }: Summary['tasks'],
   nameOf: (agent_id: string) => string,
 ): string {
   if (ended === 0 && open.length === 0) return ''
   return [
-    `Tasks: ${completed} of ${pluralize(ended, 'ended task')} completed, ${formatUsd(cost_usd)}`,
+    `Tasks: ${completed} of ${pluralize(ended, 'ended task')} completed${cancelled > 0 ? `, ${cancelled} cancelled` : ''}, ${formatUsd(cost_usd)}`,
     ...open.flatMap(({ task_id, agent_id, instruction, status, at }) => [
       `  ${minute(at)}  ${nameOf(agent_id)}  ${status.replaceAll('_', ' ')}  ${brief(instruction)}`,
       `    svc task ${task_id}`,

@@ -103,9 +103,15 @@ function agentsOf(counts: readonly GoalCount[], spent: readonly SpentRow[]): Age
 }
 
 async function tasksSince(store: Store, since: number): Promise<Summary['tasks']> {
-  const { n, completed, micros } = await countTasks(store, since)
+  const { n, completed, cancelled, micros } = await countTasks(store, since)
   const open = await openTasks(store, since, MOST_TASKS)
-  return { ended: n, completed, cost_usd: usdOf(micros), open: open.map(task => ({ ...task, at: isoTime(task.at) })) }
+  return {
+    ended: n,
+    completed,
+    cancelled,
+    cost_usd: usdOf(micros),
+    open: open.map(task => ({ ...task, at: isoTime(task.at) })),
+  }
 }
 
 async function problemsSince(store: Store, clock: Clock, since: number): Promise<Problem[]> {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Task } from '#core/tasks/contract'
 import type { Summary } from '#observability/summary/schema'
 import { project } from '../../cli/project.ts'
 import { fault, type ModelServerRequest, modelServer, RunningSvc, text, toolCall, until } from '../../support/index.ts'
@@ -109,4 +110,22 @@ it('svc summary names a delegated goal under the agent that worked on it', async
   await until(async () => (await svc(['summary'], options)).stdout.includes(': 2 goals completed'))
   const { stdout } = await svc(['summary'], options)
   expect(stdout).toMatch(/^q-\w+: 1 goal completed, .*\n.*completed {6}Count the boats\n +→ Two boats\./m)
+})
+
+it('svc summary counts a cancelled task as cancelled', async () => {
+  await using server = await modelServer({
+    script: ({ prompt }) => (prompt.includes('Count the boats') ? fault('stall') : text('{"goal": null}')),
+  })
+  await using dir = await project({ 'profiles/p.yaml': 'name: p\nrole: harbour\n' })
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  const options = { cwd: dir.path, env }
+  await svc(['spawn', 'p'], options)
+  await using _daemon = new RunningSvc(['start'], options)
+  await using _run = new RunningSvc(['run', 'p', 'Count the boats'], options)
+  const running = () => svc(['tasks', 'p', '--json'], options).then(({ stdout }) => JSON.parse(stdout) as Task[])
+  await until(async () => (await running())[0]?.status === 'running')
+  const [task] = await running()
+  await svc(['task', 'cancel', task!.task_id], options)
+  const { stdout } = await svc(['summary'], options)
+  expect(stdout).toMatch(/^Tasks: 0 of 1 ended task completed, 1 cancelled, .*\n.* {2}cancelled {2}Count the boats$/m)
 })
