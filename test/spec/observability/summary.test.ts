@@ -128,4 +128,9 @@ it('svc summary counts a cancelled task as cancelled', async () => {
   await svc(['task', 'cancel', task!.task_id], options)
   const { stdout } = await svc(['summary'], options)
   expect(stdout).toMatch(/^Tasks: 0 of 1 ended task completed, 1 cancelled, .*\n.* {2}cancelled {2}Count the boats$/m)
+  // The task was cancelled before its first message was stored.
+  expect(await svc(['session', 'transcript', task!.session_id], options)).toMatchObject({
+    code: 0,
+    stdout: 'no messages\n',
+  })
 })
