@@ -73,6 +73,7 @@ export const STEPS = [
   '059-task-toolkits',
   '060-background-ends',
   '061-folder-changes',
+  '062-cancelled-tasks',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -18,6 +18,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   agent_deleted: () => 'was deleted',
   agent_died: () => 'died',
   agent_spawned: ({ preset }) => `spawned from ${text(preset)}`,
+  alarm_changed: ({ alarm_id, change }) => `${text(alarm_id)} was ${text(change)}`,
   alarm_fired: ({ description }) => `has an alarm: ${text(description)}`,
   approval_requested: ({ tool_name }) => `waits for a decision on ${text(tool_name)}`,
   approval_resolved: ({ approval_id, decision, resolved_by }) =>
@@ -31,6 +32,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   daemon_resumed: () => 'the freeze has ended',
   goal_abandoned: ({ goal_id }) => `abandoned ${text(goal_id)}`,
   goal_added: ({ objective, origin }) => `received a goal (${words(origin)}): ${text(objective)}`,
+  goal_changed: ({ goal_id, changes }) => `${text(goal_id)} was changed: ${list(changes)}`,
   goal_completed: ({ goal_id }) => `completed ${text(goal_id)}`,
   goal_declined: ({ goal_id, reason }) => `declined ${text(goal_id)}${because(reason)}`,
   goal_generated: ({ objective }) => `new goal: ${text(objective)}`,
@@ -39,6 +41,8 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   goal_not_accepted: ({ goal_id, problem }) => `has not met a criterion of ${text(goal_id)}${because(problem)}`,
   goal_refused: ({ objective, reason }) => `chose a goal that was refused: ${text(objective)} (${text(reason)})`,
   life_event: ({ summary }) => text(summary),
+  mcp_tool_changed: ({ server, tool, change, held }) =>
+    `${text(tool)} of the MCP server ${text(server)} ${change === 'added' ? 'is new' : 'has changed'}${held ? ', and is held back' : ''}`,
   message_sent: ({ type, from_agent, to_agent }) =>
     `${text(from_agent)} sent ${text(to_agent)} a message (${text(type)})`,
   model_called: ({ model, failed, input_tokens, output_tokens, cost_usd }) => {
@@ -54,6 +58,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `plan: ${text(done)} of ${pluralize(Number(steps), 'step')} done${current ? `, now: ${text(current)}` : ''}`,
   question_answered: ({ question_id }) => `${text(question_id)} was answered`,
   question_asked: ({ question }) => `asks: ${text(question)}`,
+  schedule_changed: ({ schedule_id, change }) => `${text(schedule_id)} was ${text(change)}`,
   schedule_fired: () => 'received a goal from its schedule',
   suffering_changed: ({ suffering_state }) => suffering(suffering_state as Data),
   swarm_learned: () => 'a swarm report was written',

@@ -2,9 +2,19 @@ import { errorMessage } from '#kernel'
 import { RESULT_TOKENS } from './output-limit.ts'
 import { beginningWithin } from './text-tokens.ts'
 
+/** A tool's result that has no text, such as a map or a cyclic object. */
+export class ResultTextError extends Error {
+  override name = 'ResultTextError'
+
+  constructor(problem: string) {
+    super(`the tool returned a result that cannot be converted to text: ${problem}`)
+  }
+}
+
 /**
  * Returns the text of a result for the model, truncated if it is too long.
  * @param limit in tokens
+ * @throws ResultTextError
  */
 export function resultText(result: unknown, limit = RESULT_TOKENS): string {
   const text = typeof result === 'string' ? result : result === undefined || result === null ? '' : jsonOf(result)
@@ -27,10 +37,10 @@ function jsonOf(result: unknown): string {
   } catch (error) {
     // The first line names the problem, such as a circular structure; further ones name JavaScript objects.
     const [problem] = errorMessage(error).split('\n')
-    throw new Error(`the tool returned a result that cannot be converted to text: ${problem}`)
+    throw new ResultTextError(problem ?? '')
   }
   if (lost.size === 0) return text ?? String(result)
-  throw new Error(`the tool returned a result that cannot be converted to text: it contains ${[...lost].join(', ')}`)
+  throw new ResultTextError(`it contains ${[...lost].join(', ')}`)
 }
 
 /**

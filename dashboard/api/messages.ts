@@ -4,6 +4,7 @@ export interface FeedEvent {
   type: string
   at: string
   agent_id: string | null
+  agent_name?: string | null | undefined
   cycle_num: number | null
   run_id: string | null
   data: Record<string, unknown>

@@ -1,6 +1,7 @@
-import { ConflictError, errorMessage, type SvcError } from '../errors.ts'
+import { ConflictError, describeIssues, errorMessage, type SvcError } from '../errors.ts'
 import { PluginHandle, type SharedParts } from '../handle.ts'
 import type { Interceptor } from '../interceptor.ts'
+import { issuesOf } from '../operations.ts'
 import type { PluginDefinition } from '../plugin.ts'
 import { withTimeLimit } from '../ports.ts'
 import { Scope } from '../scope.ts'
@@ -59,7 +60,7 @@ export class Version implements LoadedPlugin {
     if (previous && !previous.success && state !== undefined) {
       kernel.log.info(
         { plugin: name },
-        `starts without the state of the previous version, which does not match the schema (${previous.error.issues[0]?.message})`,
+        `starts without the state of the previous version, which does not match the schema (${describeIssues(issuesOf(previous.error))})`,
       )
     }
     const handed = { registrations: this.#registrations, previous: previous?.data }

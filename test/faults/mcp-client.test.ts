@@ -4,6 +4,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import doctor from '#interfaces/doctor/index'
+import type { DoctorReport } from '#lib/doctor-check'
+import type { DaemonStatus } from '#platform/daemon/contract'
+import daemon from '#platform/daemon/index'
 import { Toolkits } from '#tools/toolkits/contract'
 import {
   freePort,
@@ -50,7 +54,7 @@ it('an MCP server that keeps failing is retried ever later, then suspended, and 
   await using home = await testHostWithFaultyServer(
     ['echo', 'exit'],
     { start_timeout: 80_000, timeout: 80_000 },
-    { clock },
+    { clock, builtins: [daemon, doctor] },
   )
   await until(() => home.kernel.points.find(Toolkits, 'mcp_it'))
   const rests: number[] = []
@@ -73,6 +77,14 @@ it('an MCP server that keeps failing is retried ever later, then suspended, and 
     /cannot be used now: .*failed 5 times in a row; .*svc mcp-servers restart it/,
   )
   expect(await starts(home.script)).toBe(before)
+  const checks = (await home.kernel.invoke('doctor.checks')) as DoctorReport[]
+  expect(checks.find(({ name }) => name === 'mcp_servers')).toMatchObject({
+    level: 'warn',
+    message: 'it is suspended: it ended with code 3',
+    remedy: 'when it is repaired: svc mcp-servers restart it',
+  })
+  const { problems } = (await home.kernel.invoke('daemon.status')) as DaemonStatus
+  expect(problems).toEqual([expect.stringMatching(/^MCP server it is suspended .*svc mcp-servers$/)])
   expect(await home.kernel.invoke('mcp_servers.restart', { name: 'it' })).toMatchObject({ state: 'connected' })
   expect(await home.use('it__echo', { x: 2 })).toContain('{"x":2}')
 })

@@ -253,7 +253,9 @@ it('state is handed over if it fits the schema; otherwise the new version starts
   )
   expect(await next(stateSource(fits, '1'))).toBeUndefined()
   expect(home.logged('its state was not handed over: no luck')).toHaveLength(1)
-  expect(await next(stateSource('', '1'))).toBeUndefined()
+  expect(await next(stateSource('', "{ seen: 'three' }"))).toBeUndefined()
+  expect(await next(stateSource(fits, '1'))).toBeUndefined()
+  expect(home.logged('which does not match the schema (seen: ')).toHaveLength(1)
 })
 
 const failing = (good: string, more = '') =>

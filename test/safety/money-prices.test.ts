@@ -304,7 +304,9 @@ models:
     const { stdout, code } = await home.run('models', '--stale')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^\d+ prices older than 90 days; update them in models\.yaml:$/m)
-    expect(stdout).toMatch(/^office:old +1 +– +2 +32768 +8192 +\d{4}-\d{2}-\d{2} +https:\/\/office\.example\/prices$/m)
+    expect(stdout).toMatch(
+      /^office:old +1 +– +2 +32,768 +8,192 +\d{4}-\d{2}-\d{2} +https:\/\/office\.example\/prices$/m,
+    )
     expect(stdout).toMatch(/^fireworks:accounts\/fireworks\/models\/deepseek-v4-pro /m)
     expect(stdout).not.toMatch(/office:new|office:undated/)
     const { prices } = await home.json<ModelsOverview>('models')

@@ -3,6 +3,7 @@ import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { idAndName } from '#lib/id-and-name'
+import { reportedProblems } from '#platform/daemon/contract'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { daemonProblem, frozenSince, nextOf } from './block-reasons.ts'
 import {
@@ -116,10 +117,11 @@ export class AgentDirectory implements Agents {
     })
   }
 
-  /** Returns the line that says why no agent works; undefined while they may. */
+  /** Returns the line that says why no agent works, or which problems modules report; undefined without either. */
   async notice(): Promise<string | undefined> {
     const since = await frozenSince(this.#svc)
-    if (since === null) return daemonProblem(this.#svc)
+    if (since === null)
+      return (await daemonProblem(this.#svc)) ?? ((await reportedProblems(this.#svc)).join('; ') || undefined)
     return `The daemon has been frozen since ${isoTime(since)}: no agent works. Resume it with: svc daemon resume`
   }
 

@@ -280,8 +280,8 @@ export interface NewGoal {
 }
 
 export interface Goals {
-  /** Refuses criteria that can never be checked. @throws CommandError, ConflictError */
-  refuseUncheckable(acceptance: readonly Acceptance[]): Promise<void>
+  /** Refuses criteria that can never be met by this agent. @throws CommandError, InvalidInputError, ConflictError */
+  refuseUncheckable(acceptance: readonly Acceptance[], agent_id?: string): Promise<void>
   /** Returns the writes that add a goal to an agent; refused when its parent is no longer active. */
   add(goal: NewGoal): { goal_id: string; effects: Effect[] }
   /** @deprecated Use `add`. */

@@ -79,7 +79,7 @@ export default definePlugin({
     ]
     for (const effect of effects) svc.add(Effects, effect.kind)
     const goals: Goals = {
-      refuseUncheckable: acceptance => refuseUncheckable(svc, acceptance),
+      refuseUncheckable: (acceptance, agent_id) => refuseUncheckable(svc, acceptance, agent_id),
       add: goal => addGoal(svc, goal),
       complete: (goal, result) => goalEnding(goal, 'completed', result),
       abandon: (goal, reason) => abandonGoal(svc, goal, reason),

@@ -236,7 +236,7 @@ export const goalsAdd = operation({
     if (parent_goal_id) await parentFor(svc, parent_goal_id, agent_id, 1)
     const goal = { agent_id, objective, priority, origin: 'operator' as const }
     for (const each of after) await goalOf(svc, each)
-    await refuseUncheckable(svc, acceptance)
+    await refuseUncheckable(svc, acceptance, agent_id)
     const added = { ...goal, acceptance, parent_goal_id: parent_goal_id ?? null }
     const deadline_at = deadline === undefined ? null : futureTime(svc, deadline)
     const { goal_id, effects } = svc.use(Goals).add(added)
@@ -287,7 +287,7 @@ export const goalsUpdate = operation({
     if (priority === undefined && acceptance === undefined) throw new NothingToChangeInGoalError()
     const goal = await goalOf(svc, goal_id)
     const { agent_id } = goal
-    if (acceptance) await refuseUncheckable(svc, acceptance)
+    if (acceptance) await refuseUncheckable(svc, acceptance, agent_id)
     const changes = [priority === undefined ? [] : 'priority', acceptance ? 'acceptance' : []].flat()
     const done = await svc
       .use(Store)

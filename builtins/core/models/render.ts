@@ -1,4 +1,5 @@
 import { columns } from '#lib/columns'
+import { formatCount } from '#lib/format-count'
 import { pluralize } from '#lib/pluralize'
 import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
 import { learnedLine } from './learned/operations.ts'
@@ -74,7 +75,8 @@ function entryOf(price: Listed): string[] {
   const marks = `${price.long_prompt ? ' +' : ''}${price.verified ? '' : ' *'}`
   return [
     `${model}${marks}`,
-    ...[input, cached_input, output, context_window, max_output_tokens].map(value => String(value ?? '–')),
+    ...[input, cached_input, output].map(value => String(value ?? '–')),
+    ...[context_window, max_output_tokens].map(tokens => (tokens == null ? '–' : formatCount(tokens))),
     price.configured && as_of === null ? 'models.yaml' : (as_of ?? '–'),
   ]
 }

@@ -30,6 +30,7 @@ export default definePlugin({
       run: request =>
         runLoop(request, {
           clock: svc.clock,
+          log: svc.log,
           images: svc.has(Images) ? svc.use(Images) : undefined,
           callModel: call => svc.use(Models).call(call),
         }),

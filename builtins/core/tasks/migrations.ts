@@ -59,6 +59,13 @@ CREATE INDEX task_runs_open ON task_runs (status, lease_until)
   '059-task-toolkits': `
 ALTER TABLE task_runs ADD COLUMN toolkits TEXT;
 `,
+  /** `cancelled`: whether the failed task was cancelled, by its client or on request. */
+  '062-cancelled-tasks': `
+DROP VIEW task_runs_view;
+CREATE VIEW task_runs_view AS SELECT task_id, agent_id, session_id, user_id, instruction, status, output, text, cost_micros,
+  input_tokens, output_tokens, duration_ms, created_at, ended_at, CASE WHEN error LIKE '%"code":"task_cancelled"%'
+  OR error LIKE '%"code":"task_stopped"%' THEN 1 ELSE 0 END AS cancelled FROM task_runs;
+`,
   /** Views for other modules. */
   '046-views': `
 CREATE VIEW task_messages_view AS SELECT task_id, seq, message, created_at FROM task_messages;

@@ -315,7 +315,7 @@ export const tasksTranscript = operation({
     await svc.use(Sessions).get(session_id, tenant)
     return countMessages(svc.use(Store), session_id)
   },
-  render: messages => messages.map(describeMessage).join('\n\n'),
+  render: messages => messages.map(describeMessage).join('\n\n') || 'no messages',
 })
 
 export const taskOperations = [

@@ -184,11 +184,13 @@ async function exchanges(store: Store, where: string, params: Condition['params'
     [...params, limit],
   )
   return rows.flatMap(({ status, error, created_at, ended_at, ...row }, n): TaskExchange[] => {
-    const { code } = (error === null ? {} : JSON.parse(error)) as { code?: string }
+    const { code, detail } = (error === null ? {} : JSON.parse(error)) as { code?: string; detail?: string }
     // No model may read what guardrails blocked.
     if (code === BLOCKED) return []
     const isLate = ended_at !== null && ended_at > (rows[n - 1]?.created_at ?? ended_at)
-    return [{ ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status) }]
+    return [
+      { ...row, stop: status === 'completed' ? (isLate ? ANSWERED_LATE : null) : (code ?? status), error: detail },
+    ]
   })
 }
 

@@ -187,6 +187,8 @@ export interface ProtocolRoute {
   open?: boolean
   /** Maximum size of the request body, in bytes; 1 MiB by default. */
   body_bytes?: number
+  /** Whether a body may also be `application/x-www-form-urlencoded`, as many webhooks send it; only JSON by default. */
+  forms?: boolean
   /** Writes the response itself; an error thrown before that is answered with a problem document. */
   handle(exchange: ProtocolExchange): Promise<void>
 }
@@ -299,7 +301,8 @@ export const UnsupportedMediaTypeError = defineError({
   code: 'unsupported_media_type',
   status: 415,
   title: 'Unsupported media type',
-  message: () => 'A body must be sent as Content-Type: application/json.',
+  message: (p: { forms?: boolean | undefined }) =>
+    `A body must be sent as Content-Type: application/json${p.forms ? ' or application/x-www-form-urlencoded' : ''}.`,
 })
 export const DaemonNotRunningError = defineError({
   code: 'daemon_not_running',

@@ -2,6 +2,7 @@ import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core
 import { InvalidInputError, type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
 import { describeEvent } from '#lib/event-text'
+import { idAndName } from '#lib/id-and-name'
 import { Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { EventEnvelope, Store } from '#platform/store/contract'
@@ -105,6 +106,7 @@ function lastSeenSeq({ last_event_id }: OperationCall): number | undefined {
 /** Maximum length of a description, in characters. */
 const LONGEST = 300
 
-function line({ at, type, agent_id, data }: EventEnvelope): string {
-  return `${at.slice(0, 19)}Z  ${agent_id ?? '-'}  ${brief(describeEvent(type, data), LONGEST)}`
+function line({ at, type, agent_id, agent_name, data }: EventEnvelope): string {
+  const agent = agent_id === null ? '-' : idAndName({ agent_id, name: agent_name })
+  return `${at.slice(0, 19)}Z  ${agent}  ${brief(describeEvent(type, data), LONGEST)}`
 }

@@ -1,5 +1,8 @@
 import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
 
+/** Columns of events for readers, with the current names of their agents. */
+const SHOWN_COLUMNS = `${EVENT_COLUMNS}, (SELECT name FROM agents_view a WHERE a.agent_id = events_view.agent_id) AS agent_name`
+
 /** Filter of events; an empty one matches all. */
 export interface EventFilter {
   agent_id?: string | undefined
@@ -23,7 +26,7 @@ export async function eventsBetween(
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
+    `SELECT ${SHOWN_COLUMNS} FROM events_view WHERE seq > ? AND seq <= ?${sql} ORDER BY seq`,
     [after, upTo, ...params],
   )
   return rows.map(shownEvent)
@@ -70,7 +73,7 @@ export async function latestEvents(
 ): Promise<EventEnvelope[]> {
   const { sql, params } = conditionOf(filter)
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS} FROM events_view WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    `SELECT ${SHOWN_COLUMNS} FROM events_view WHERE true${sql} ORDER BY seq DESC LIMIT ? OFFSET ?`,
     [...params, limit, offset],
   )
   return rows.map(shownEvent)

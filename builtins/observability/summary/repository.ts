@@ -1,4 +1,12 @@
-import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
+import {
+  AMONG,
+  EVENT_COLUMNS,
+  type EventEnvelope,
+  type EventRow,
+  jsonList,
+  type Store,
+  shownEvent,
+} from '#platform/store/contract'
 
 /** SQL: whether goal `g` is no part of another goal of its agent, and not the task of a sub-agent. Others may have delegated it. */
 const OWN = `NOT EXISTS (SELECT 1 FROM goals_view p WHERE p.goal_id = g.parent_goal_id AND p.agent_id = g.agent_id)
@@ -75,6 +83,15 @@ export function spentSince(store: Store, since: number): Promise<SpentRow[]> {
   )
 }
 
+/** Returns the current names of agents by id, without deleted agents. */
+export async function namesOf(store: Store, agent_ids: readonly string[]): Promise<Record<string, string>> {
+  const rows = await store.all<{ agent_id: string; name: string }>(
+    `SELECT agent_id, name FROM agents_view WHERE agent_id ${AMONG}`,
+    [jsonList(agent_ids)],
+  )
+  return Object.fromEntries(rows.map(({ agent_id, name }) => [agent_id, name]))
+}
+
 export interface OpenTaskRow {
   task_id: string
   agent_id: string
@@ -85,22 +102,23 @@ export interface OpenTaskRow {
 
 /** Counts the tasks that ended since a time, and sums the cost of all tasks since then. */
 export async function countTasks(store: Store, since: number) {
-  const ended = await store.get<{ n: number; completed: number }>(
-    `SELECT count(*) AS n, count(CASE WHEN status = 'completed' THEN 1 END) AS completed FROM task_runs_view
-     WHERE ended_at >= ?`,
+  const ended = await store.get<{ n: number; completed: number; cancelled: number }>(
+    `SELECT count(*) AS n, count(CASE WHEN status = 'completed' THEN 1 END) AS completed, coalesce(sum(cancelled), 0) AS cancelled
+     FROM task_runs_view WHERE ended_at >= ?`,
     [since],
   )
   const spent = await store.get<{ micros: number }>(
     "SELECT coalesce(sum(cost_micros), 0) AS micros FROM spend_view WHERE at >= ? AND kind = 'task'",
     [since],
   )
-  return { n: ended?.n ?? 0, completed: ended?.completed ?? 0, micros: spent?.micros ?? 0 }
+  return { n: 0, completed: 0, cancelled: 0, ...ended, micros: spent?.micros ?? 0 }
 }
 
 /** Returns the tasks that ended since a time without an answer, and those that wait, newest first. */
 export function openTasks(store: Store, since: number, limit: number): Promise<OpenTaskRow[]> {
   return store.all(
-    `SELECT task_id, agent_id, substr(instruction, 1, 500) AS instruction, status, coalesce(ended_at, created_at) AS at
+    `SELECT task_id, agent_id, substr(instruction, 1, 500) AS instruction,
+       CASE WHEN cancelled = 1 THEN 'cancelled' ELSE status END AS status, coalesce(ended_at, created_at) AS at
      FROM task_runs_view WHERE (ended_at >= ? AND status <> 'completed') OR status IN ('waiting_approval', 'waiting_answer')
      ORDER BY at DESC, task_id LIMIT ?`,
     [since, limit],

@@ -47,6 +47,7 @@ export const Summary = z
       .object({
         ended: z.number().int(),
         completed: z.number().int(),
+        cancelled: z.number().int().describe('Tasks cancelled by their client or on request'),
         cost_usd: z.number().describe('Part of the cost of all agents'),
         open: z
           .array(
@@ -54,7 +55,7 @@ export const Summary = z
               task_id: z.string(),
               agent_id: z.string(),
               instruction: z.string(),
-              status: z.string(),
+              status: z.string().describe('Status of the task, or `cancelled`'),
               at: z.iso.datetime(),
             }),
           )
@@ -71,6 +72,7 @@ export const Summary = z
         }),
       )
       .describe('Failures in the period, most recent first; equal ones are counted'),
+    names: z.record(z.string(), z.string()).describe('Current names of these agents by id, without deleted ones'),
   })
   .meta({ id: 'Summary' })
 export type Summary = z.infer<typeof Summary>

@@ -8,6 +8,7 @@ import {
   endedGoals,
   failuresBetween,
   type GoalCount,
+  namesOf,
   openTasks,
   type SpentRow,
   seqsSince,
@@ -54,6 +55,10 @@ export async function summarize(store: Store, clock: Clock, since: number, { lim
   const agents = agentsOf(counts, spent)
   const total = (field: 'completed' | 'unconfirmed' | 'abandoned') =>
     agents.reduce((sum, agent) => sum + agent[field], 0)
+  const waiting = await waitingNow(store, MOST_WAITING)
+  const tasks = await tasksSince(store, since)
+  const problems = await problemsSince(store, clock, since)
+  const shown = [agents, goals, waiting, tasks.open, problems].flat().flatMap(({ agent_id }) => agent_id ?? [])
   return {
     since: isoTime(since),
     until: isoTime(clock.ms()),
@@ -62,7 +67,7 @@ export async function summarize(store: Store, clock: Clock, since: number, { lim
     abandoned: total('abandoned'),
     cost_usd: usdOf(spent.reduce((sum, { micros }) => sum + micros, 0)),
     model_calls: spent.reduce((sum, { calls }) => sum + calls, 0),
-    waiting: (await waitingNow(store, MOST_WAITING)).map(({ arguments: args, text, at, ...waiting }) => ({
+    waiting: waiting.map(({ arguments: args, text, at, ...waiting }) => ({
       ...waiting,
       text: oneLine(args && args !== '{}' ? `${text} ${args}` : text),
       at: isoTime(at),
@@ -73,8 +78,9 @@ export async function summarize(store: Store, clock: Clock, since: number, { lim
       unconfirmed: goal.unconfirmed === 1,
       completed_at: isoTime(goal.completed_at),
     })),
-    tasks: await tasksSince(store, since),
-    problems: await problemsSince(store, clock, since),
+    tasks,
+    problems,
+    names: await namesOf(store, [...new Set(shown)]),
   }
 }
 
@@ -97,9 +103,15 @@ function agentsOf(counts: readonly GoalCount[], spent: readonly SpentRow[]): Age
 }
 
 async function tasksSince(store: Store, since: number): Promise<Summary['tasks']> {
-  const { n, completed, micros } = await countTasks(store, since)
+  const { n, completed, cancelled, micros } = await countTasks(store, since)
   const open = await openTasks(store, since, MOST_TASKS)
-  return { ended: n, completed, cost_usd: usdOf(micros), open: open.map(task => ({ ...task, at: isoTime(task.at) })) }
+  return {
+    ended: n,
+    completed,
+    cancelled,
+    cost_usd: usdOf(micros),
+    open: open.map(task => ({ ...task, at: isoTime(task.at) })),
+  }
 }
 
 async function problemsSince(store: Store, clock: Clock, since: number): Promise<Problem[]> {

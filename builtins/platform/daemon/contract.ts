@@ -1,4 +1,4 @@
-import { defineError, point, token, type Undo } from '#kernel'
+import { defineError, type PluginHandle, point, token, type Undo } from '#kernel'
 import type { DaemonStatus } from './shape.ts'
 
 export { OWN_NAME, STOP_FILE } from '#lib/daemon-files'
@@ -144,6 +144,12 @@ export const DaemonStatusParts = point<DaemonStatusPart>('daemon_status_parts', 
   key: part => part.name,
   has: { name: 'text', read: 'function' },
 })
+
+/** Returns the problems that modules report in their parts of the status, one sentence each, in printable ASCII. */
+export async function reportedProblems(svc: Pick<PluginHandle, 'list'>): Promise<string[]> {
+  const parts = await Promise.all(svc.list(DaemonStatusParts).map(part => part.read()))
+  return parts.flatMap(({ problems = [] }) => problems)
+}
 
 export const DaemonFrozenError = defineError({
   code: 'daemon_frozen',

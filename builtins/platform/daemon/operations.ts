@@ -71,6 +71,7 @@ function render(status: DaemonStatus): string {
     ['heartbeat', `${status.heartbeat_s} s`],
     ['running', pluralize(status.in_flight, 'cycle')],
     ['agents', agents.map(([name, count]) => `${count} ${name}`).join(', ') || 'none; spawn one with: svc spawn coder'],
+    ...status.problems.map(problem => ['problem', problem] as const),
     ...(status.budget ? [['budget', status.budget] as const] : []),
   ]
   return lines.map(([name, value]) => `${name.padEnd(10)}  ${value}`).join('\n')

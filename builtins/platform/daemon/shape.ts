@@ -32,6 +32,7 @@ export const DaemonStatus = z.object({
   frozen_since: z.iso.datetime().nullable(),
   in_flight: z.number().int().describe('Number of cycles that run now'),
   agents: z.record(z.string(), z.number().int()).describe('Number of agents in each status'),
+  problems: z.array(z.string()).describe('Problems that modules report, such as suspended MCP servers'),
   budget: z.string().nullable().describe('Budget status, as a sentence'),
 })
 export type DaemonStatus = z.infer<typeof DaemonStatus>

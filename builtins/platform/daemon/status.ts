@@ -28,6 +28,7 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
     frozen_since: frozen === null ? null : isoTime(frozen),
     in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : agents.working,
     agents,
+    problems: parts.flatMap(({ problems = [] }) => problems),
     budget,
   }
 }

@@ -47,7 +47,7 @@ export class ScheduleBook implements Schedules {
     const limit = this.#config.max_per_agent
     if ((await countEnabledSchedules(this.#store, agent_id)) >= limit)
       throw new TooManySchedulesError({ what: 'schedules', limit })
-    if (acceptance.length > 0) await this.#svc.use(Goals).refuseUncheckable(acceptance)
+    if (acceptance.length > 0) await this.#svc.use(Goals).refuseUncheckable(acceptance, agent_id)
     const schedule_id = this.#svc.ports.ids.make('sched', 8)
     const times = await this.#timesOf(timing)
     const start = await this.#start(agent_id, times)

@@ -31,6 +31,10 @@ export const EventEnvelope = z.object({
   cycle_num: z.number().int().nullable(),
   run_id: z.string().nullable(),
   data: z.record(z.string(), z.unknown()),
+  agent_name: z
+    .string()
+    .nullish()
+    .describe('Current name of the agent; null for none and for a deleted one; only in lists and streams'),
 })
 export type EventEnvelope = z.infer<typeof EventEnvelope>
 

@@ -21,7 +21,9 @@ export const BudgetStatus = z.object({
   tight: z.boolean().describe('Whether less remains than a call may cost, so that calls wait'),
   unlimited: z.boolean(),
   message: z.string(),
-  approximate: Amount.describe('Part of the spent amount that is based on estimated tokens'),
+  approximate: Amount.describe(
+    'Part of the spent amount that is estimated from the length of requests and answers, because the provider reported no usage; includes unconfirmed amounts',
+  ),
   unconfirmed: Amount.describe(
     'Part of the spent amount booked for calls whose process ended before their cost was known; replaced by the actual cost if it arrives, dropped with the budget window',
   ),

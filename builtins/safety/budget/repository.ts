@@ -102,12 +102,21 @@ const OTHERS = 'others'
  */
 export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
   const key = SPEND_KEYS[by]
-  return store.all<{ at: number; key: string | null; micros: number; tokens: number; calls: number }>(
+  const name = by === 'agent' ? '(SELECT name FROM agents_view a WHERE a.agent_id = sums.key)' : 'NULL'
+  return store.all<{
+    at: number
+    key: string | null
+    name: string | null
+    micros: number
+    tokens: number
+    calls: number
+  }>(
     `WITH most AS (SELECT ${key} AS key FROM spend WHERE at >= ? AND ${key} IS NOT NULL GROUP BY 1
-       ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?)
-     SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
+       ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?),
+     sums AS (SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
        sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, sum(calls) AS calls
-     FROM spend WHERE at >= ? GROUP BY 1, 2 ORDER BY 1, 2`,
+     FROM spend WHERE at >= ? GROUP BY 1, 2)
+     SELECT at, key, micros, tokens, calls, ${name} AS name FROM sums ORDER BY at, key`,
     [from, top, length, from],
   )
 }

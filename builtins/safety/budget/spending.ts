@@ -1,5 +1,6 @@
 import { InvalidInputError, operation, z } from '#kernel'
 import { formatCount } from '#lib/format-count'
+import { idAndName } from '#lib/id-and-name'
 import { formatUsd } from '#lib/usd'
 import { Instant, isoTime, Store, usdOf } from '#platform/store/contract'
 import { spendBy } from './repository.ts'
@@ -14,6 +15,7 @@ const Spending = z
   .object({
     at: z.iso.datetime().describe('Start of the bucket'),
     by: z.string().nullable().describe('Agent, model or kind of call, or `others`; null for calls that belong to none'),
+    name: z.string().nullable().describe('Current name of the agent; null for a deleted one and for all else'),
     cost_usd: z.number(),
     tokens: z.number().int(),
     calls: z.number().int(),
@@ -55,9 +57,10 @@ export const budgetSpending = operation({
       throw new InvalidInputError({ what: 'The request', issues: [{ path: 'since', message }] })
     }
     const rows = await spendBy(svc.use(Store), by, length, from, top)
-    return rows.map(({ at, key, micros, tokens, calls }) => ({
+    return rows.map(({ at, key, name, micros, tokens, calls }) => ({
       at: isoTime(at),
       by: key,
+      name,
       tokens,
       calls,
       cost_usd: usdOf(micros),
@@ -66,7 +69,8 @@ export const budgetSpending = operation({
   render: rows =>
     rows
       .map(
-        ({ at, by, cost_usd, tokens }) => `${at}  ${formatUsd(cost_usd)}  ${formatCount(tokens)} tokens  ${by ?? ''}`,
+        ({ at, by, name, cost_usd, tokens }) =>
+          `${at}  ${formatUsd(cost_usd)}  ${formatCount(tokens)} tokens  ${by === null ? '' : idAndName({ agent_id: by, name })}`,
       )
       .join('\n') || 'nothing was spent',
 })

@@ -55,7 +55,8 @@ export function statusOf(config: BudgetConfig, facts: Facts): BudgetStatus {
     unlimited,
     message: [
       summary,
-      about && `${about} of that are based on estimated tokens.`,
+      about &&
+        `${about} of that are estimated from the length of requests and answers, because the provider reported no usage.`,
       guessed &&
         `${guessed} of that are unconfirmed: booked for calls whose process ended before their cost was known.`,
       unsure.unpriced > 0 &&

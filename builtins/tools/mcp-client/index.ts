@@ -1,7 +1,9 @@
 import { ProfileShapes } from '#core/agents/contract'
 import { LateTools } from '#core/runtime/contract'
 import { definePlugin, ROLES } from '#kernel'
+import { DoctorChecks } from '#lib/doctor-check'
 import { Mirrors } from '#observability/recordings/contract'
+import { DaemonStatusParts } from '#platform/daemon/contract'
 import { McpClientConfig } from './config.ts'
 import { McpToolChanged } from './contract.ts'
 import { mcpServerOperations } from './operations.ts'
@@ -22,6 +24,8 @@ export default definePlugin({
     svc.on('beat', () => servers.look())
     svc.add(LateTools, { name: 'mcp-client', brings: (kind, name) => isOfServer(kind, name, servers.names()) })
     svc.add(Mirrors, { name: 'mcp-client', look: () => servers.look() })
+    svc.add(DoctorChecks, { name: 'mcp_servers', run: async () => servers.finding() })
+    svc.add(DaemonStatusParts, { name: 'mcp-client', read: async () => ({ problems: servers.problems() }) })
     svc.start(
       async () => {
         await servers.apply()

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { NewAgent } from '#core/agents/contract'
 import type { Profile } from '#core/profiles/contract'
 import { type PluginHandle, token } from '#kernel'
+import { type DoctorFinding, finding } from '#lib/doctor-check'
 import { type Toolkit, Toolkits } from '#tools/toolkits/contract'
 import type { McpClientConfig } from './config.ts'
-import { McpServerNotFoundError } from './contract.ts'
+import { type McpServer, McpServerNotFoundError } from './contract.ts'
 import { withPreset } from './presets.ts'
 import { allKnown } from './repository.ts'
 import { Server } from './server.ts'
@@ -54,6 +55,26 @@ export class Servers {
     if (this.#servers.size === 0) return
     const known = await allKnown(this.#svc)
     for (const server of this.#servers.values()) server.take(known.get(server.name))
+  }
+
+  /** Describes each suspended server in a sentence. */
+  problems(): string[] {
+    return this.#suspended().map(
+      ({ name }) => `MCP server ${name} is suspended because it keeps failing; see why with: svc mcp-servers`,
+    )
+  }
+
+  /** Checks for suspended servers. */
+  finding(): DoctorFinding {
+    const suspended = this.#suspended()
+    const [first] = suspended
+    if (!first) return finding.ok(this.names().length === 0 ? 'none is set' : 'no server is suspended')
+    const problems = suspended.map(({ name, error }) => `${name} is suspended: ${error}`)
+    return finding.warn(problems.join('; '), `when it is repaired: svc mcp-servers restart ${first.name}`)
+  }
+
+  #suspended(): McpServer[] {
+    return this.list().flatMap(({ state }) => (state.state === 'suspended' ? state : []))
   }
 
   async close(): Promise<void> {

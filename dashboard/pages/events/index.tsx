@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { idAndName } from '../../../builtins/lib/id-and-name.ts'
 import { now } from '../../api/clock.ts'
 import { type FeedEvent, feed } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
@@ -66,7 +67,7 @@ export function Events({ place }: { place: Place }) {
   )
 }
 
-function Line({ event: { at, type, agent_id, data } }: { event: FeedEvent }) {
+function Line({ event: { at, type, agent_id, agent_name, data } }: { event: FeedEvent }) {
   const [open, setOpen] = useState(false)
   return (
     <li>
@@ -79,7 +80,7 @@ function Line({ event: { at, type, agent_id, data } }: { event: FeedEvent }) {
       </button>
       {agent_id && (
         <a class="who" href={to('agents', [agent_id])}>
-          {visible(agent_id)}
+          {visible(idAndName({ agent_id, name: agent_name }))}
         </a>
       )}
       {open && <Code value={data} label={type} />}
@@ -113,7 +114,7 @@ function useEvents(paused: boolean): readonly FeedEvent[] {
 
 function matches(event: FeedEvent, q: string, kind: string, agent: string): boolean {
   if (kind && event.type !== kind) return false
-  if (agent && !event.agent_id?.includes(agent)) return false
+  if (agent && ![event.agent_id, event.agent_name].some(each => each?.includes(agent))) return false
   if (!q) return true
   const text = `${event.type} ${JSON.stringify(event.data)}`.toLowerCase()
   return q

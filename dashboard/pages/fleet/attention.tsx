@@ -10,17 +10,17 @@ import type { Fleet, Member } from '../../ui/types.ts'
 const FOUND_BY = 300
 
 /**
- * What needs the operator: a default model that is not available, calls to decide, questions to answer, and block
+ * What needs the operator: a default model that is not available, problems of modules, calls to decide, questions to answer, and block
  * reasons, most frequent first.
  */
 export function Attention({ summary, shared }: { summary: Fleet['summary']; shared: ReadonlySet<string> }) {
   const { total, asking, statuses, stuck } = summary
-  const { running = true, frozen = false } = useDaemon().data ?? {}
+  const { running = true, frozen = false, problems = [] } = useDaemon().data ?? {}
   const modelProblem = useModelProblem()
   const questions = useQuestions().data ?? []
   const waiting = statuses.waiting_approval ?? 0
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
-  if (!modelProblem && waiting + stuck + questions.length === 0)
+  if (!modelProblem && waiting + stuck + questions.length + problems.length === 0)
     // The header says what keeps all agents from working.
     return total === 0 || !running || frozen ? null : (
       <p class="calm">No agent is stuck, and nothing needs your attention.</p>
@@ -39,6 +39,13 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </p>
           </li>
         )}
+        {problems.map(problem => (
+          <li key={problem}>
+            <p>
+              <strong>{visible(problem)}</strong>
+            </p>
+          </li>
+        ))}
         {waiting > 0 && (
           <li>
             <a class="button" href={to('approvals')}>

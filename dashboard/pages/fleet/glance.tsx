@@ -6,7 +6,8 @@ import type { AgentStatus, Fleet } from '../../ui/types.ts'
 import { STUCK } from './attention.tsx'
 
 /**
- * Figures of the whole fleet, each with a link to the agents that it counts. @param every seconds between two
+ * Figures of the whole fleet, each with a link to the agents that it counts. Each agent has one status, and stuck ones
+ * are among them, so that the figures of the statuses add up to the number of agents. @param every seconds between two
  * heartbeats
  */
 export function Glance({ summary, every }: { summary: Fleet['summary']; every: number | undefined }) {
@@ -18,9 +19,11 @@ export function Glance({ summary, every }: { summary: Fleet['summary']; every: n
       <Figure label="Agents" value={integer(total)} />
       <Figure label="Working" value={number('working')} />
       <Figure label="Idle" value={number('idle')} />
+      <Figure label="Waiting" value={number('waiting')} />
       <Figure label="Need approval" value={number('waiting_approval')} />
-      <Figure label="Stuck" value={statusLink(stuck, STUCK)} />
       <Figure label="Paused" value={number('paused')} />
+      <Figure label="Dead" value={number('dead')} />
+      <Figure label="Of these, stuck" value={statusLink(stuck, STUCK)} />
       <Figure
         label="Total cost"
         value={<a href={to('spend')}>{dollars(cost_usd)}</a>}

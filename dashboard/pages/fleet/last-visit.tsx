@@ -1,3 +1,4 @@
+import { idAndName } from '../../../builtins/lib/id-and-name.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { markAsSeen, useLastVisit } from '../../api/last-visit.ts'
@@ -30,7 +31,7 @@ export function LastVisit() {
 }
 
 function Happened({ summary }: { summary: Summary }) {
-  const { since, until, goals, problems, cost_usd, model_calls } = summary
+  const { since, until, goals, problems, cost_usd, model_calls, names } = summary
   const away_ms = Date.parse(until) - Date.parse(since)
   const others = problems.slice(MOST_PROBLEMS).reduce((sum, { times }) => sum + times, 0)
   return (
@@ -60,10 +61,10 @@ function Happened({ summary }: { summary: Summary }) {
       {goals.length + problems.length > 0 && (
         <ul class="plain list happened">
           {goals.map(goal => (
-            <EndedGoal key={goal.goal_id} goal={goal} />
+            <EndedGoal key={goal.goal_id} goal={goal} names={names} />
           ))}
           {problems.slice(0, MOST_PROBLEMS).map(problem => (
-            <Problem key={`${problem.agent_id} ${problem.text}`} problem={problem} />
+            <Problem key={`${problem.agent_id} ${problem.text}`} problem={problem} names={names} />
           ))}
         </ul>
       )}
@@ -95,7 +96,9 @@ function Ended({ summary, label, of }: EndedProps) {
   )
 }
 
-function EndedGoal({ goal }: { goal: Summary['goals'][number] }) {
+type Names = Summary['names']
+
+function EndedGoal({ goal, names }: { goal: Summary['goals'][number]; names: Names }) {
   const { goal_id, agent_id, objective, status, unconfirmed, result, completed_at } = goal
   return (
     <li>
@@ -106,12 +109,13 @@ function EndedGoal({ goal }: { goal: Summary['goals'][number] }) {
         </a>
         {result && <small class="clamp one">{visible(firstLineOf(result))}</small>}
       </div>
-      <Of agent_id={agent_id} at={completed_at} />
+      <Of agent_id={agent_id} names={names} at={completed_at} />
     </li>
   )
 }
 
-function Problem({ problem: { agent_id, text, times, last_at } }: { problem: Summary['problems'][number] }) {
+function Problem({ problem, names }: { problem: Summary['problems'][number]; names: Names }) {
+  const { agent_id, text, times, last_at } = problem
   return (
     <li>
       <Status of="failed" />
@@ -121,15 +125,15 @@ function Problem({ problem: { agent_id, text, times, last_at } }: { problem: Sum
         </span>
         {times > 1 && <small>{integer(times)} times</small>}
       </div>
-      <Of agent_id={agent_id} at={last_at} />
+      <Of agent_id={agent_id} names={names} at={last_at} />
     </li>
   )
 }
 
 /** Agent of an entry, and its time. */
-const Of = ({ agent_id, at }: { agent_id: string | null; at: string }) => (
+const Of = ({ agent_id, names, at }: { agent_id: string | null; names: Names; at: string }) => (
   <small>
-    {agent_id && <a href={to('agents', [agent_id])}>{visible(agent_id)}</a>}
+    {agent_id && <a href={to('agents', [agent_id])}>{visible(idAndName({ agent_id, name: names[agent_id] }))}</a>}
     {agent_id && ' · '}
     <When at={at} />
   </small>

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
+import { idAndName } from '../../../builtins/lib/id-and-name.ts'
 import { useAction } from '../../api/action.ts'
 import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
@@ -120,7 +121,13 @@ function Window({ budget, onReset }: { budget: Budget; onReset: () => void }) {
             note={`${count(unconfirmed.tokens)} tokens of calls whose process ended`}
           />
         )}
-        {approximate.usd > 0 && <Figure label="Estimated cost" value={dollars(approximate.usd)} />}
+        {approximate.usd > 0 && (
+          <Figure
+            label="Estimated cost"
+            value={dollars(approximate.usd)}
+            note="from the length of requests and answers: the provider reported no usage"
+          />
+        )}
       </dl>
       {!budget.unlimited && <Meter label="Share of the budget used" value={usedOf(budget)} />}
       <div class="row">
@@ -197,11 +204,11 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
           {
             name: by === 'kind' ? 'Purpose' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
-            cell: ({ name }) =>
+            cell: ({ name, label }) =>
               by === 'agent' && name !== NO_AGENT && name !== OTHERS ? (
-                <a href={to('agents', [name])}>{visible(name)}</a>
+                <a href={to('agents', [name])}>{visible(label)}</a>
               ) : (
-                visible(name)
+                visible(label)
               ),
           },
           { name: 'Calls', kind: 'number', cell: ({ calls }) => count(calls) },
@@ -224,6 +231,7 @@ function plotSpend(rows: readonly Spending[], length: number, buckets: number, a
       const sum = (of: (row: Spending) => number) => own.reduce((total, row) => total + of(row), 0)
       return {
         name,
+        label: idAndName({ agent_id: name, name: own[0]!.name }),
         own,
         amount: sum(amount),
         cost: sum(row => row.cost_usd),
@@ -242,7 +250,7 @@ function plotSpend(rows: readonly Spending[], length: number, buckets: number, a
   }
   const most = totals.slice(0, COLORS.length)
   const rest = totals.slice(COLORS.length).flatMap(({ own }) => own)
-  const lines: Line[] = most.map(({ name, own }, at) => ({ label: name, color: COLORS[at]!, values: addSpend(own) }))
+  const lines: Line[] = most.map(({ label, own }, at) => ({ label, color: COLORS[at]!, values: addSpend(own) }))
   if (rest.length > 0) lines.push({ label: 'all others', color: '--soft', values: addSpend(rest) })
   if (totals.length > 1) lines.unshift({ label: 'all', color: '--ink', fill: true, values: addSpend(rows) })
   return { times, lines, totals }

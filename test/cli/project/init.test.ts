@@ -33,6 +33,17 @@ describe('svc init', () => {
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
   })
 
+  it('makes the folder of a project private, and leaves the usual mode to new folders above it', async () => {
+    await using dir = await tempDir()
+    const usual = (0o777 & ~process.umask()).toString(8)
+    await svc(['init', '--root', 'x/y/z'], { cwd: dir.path })
+    expect(await Promise.all(['x', 'x/y', 'x/y/z'].map(name => modeOf(join(dir.path, name))))).toEqual([
+      usual,
+      usual,
+      '700',
+    ])
+  })
+
   it('lets tsx run programs of the project once the package is installed', async () => {
     await using dir = await tempDir({ 'program.mts': "import { Agent } from 'svc'\nconsole.log(typeof Agent)" })
     await svc(['init', '--quiet'], { cwd: dir.path })

@@ -218,6 +218,8 @@ describe('MCP over HTTP', () => {
       'schedules_remove',
       'schedules_update',
       'sessions_close',
+      'snapshots_redo',
+      'snapshots_undo',
       'svc_kill',
       'tasks_cancel',
       'todos_mark',

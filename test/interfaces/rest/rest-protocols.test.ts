@@ -4,11 +4,11 @@ import { definePlugin } from '../../../kernel/index.ts'
 import { until } from '../../support/index.ts'
 import { startRestServer } from './rest-server.ts'
 
-const speaks = (handle: (exchange: ProtocolExchange) => Promise<void>, open = false) =>
+const speaks = (handle: (exchange: ProtocolExchange) => Promise<void>, open = false, forms = false) =>
   definePlugin({
     name: 'echo',
     setup(svc) {
-      svc.add(ProtocolRoutes, { path: '/echo/{who}', methods: ['GET', 'POST'], open, handle })
+      svc.add(ProtocolRoutes, { path: '/echo/{who}', methods: ['GET', 'POST'], open, forms, handle })
     },
   })
 const echo = speaks(async ({ response, params, body, call }) => {
@@ -34,6 +34,29 @@ describe('another protocol on the same listener', () => {
     const [headers, body] = [{ 'content-type': 'application/json' }, '{ "a":1,\n"b" : 2 }']
     expect(await (await fetch(`${url}/echo/ada`, { method: 'POST', headers, body })).text()).toBe(body)
     expect((await ask('/echo/ada')).text).toBe('nothing')
+  })
+
+  it('receives a form as an object of strings, if it asks for forms', async () => {
+    const plugin = speaks(
+      async ({ response, body, bytes }) => void response.end(JSON.stringify([body, `${bytes}`])),
+      false,
+      true,
+    )
+    const { ask, url } = await startRestServer({ plugins: [plugin] })
+    const post = (body: string | URLSearchParams, type?: string) =>
+      fetch(`${url}/echo/ada`, { method: 'POST', body, ...(type ? { headers: { 'content-type': type } } : {}) })
+    const form = 'text=a+b%26&user=x&user=y'
+    const received = [{ text: 'a b&', user: 'y' }, form]
+    expect(await (await post(new URLSearchParams(form))).json()).toEqual(received)
+    expect(JSON.parse((await ask('/echo/ada', { method: 'POST', body: { a: 1 } })).text)).toEqual([{ a: 1 }, '{"a":1}'])
+    const other = await post('x', 'text/plain')
+    expect([other.status, await other.json()]).toMatchObject([
+      415,
+      { detail: 'A body must be sent as Content-Type: application/json or application/x-www-form-urlencoded.' },
+    ])
+    const strict = await startRestServer({ plugins: [echo] })
+    const refused = await fetch(`${strict.url}/echo/ada`, { method: 'POST', body: new URLSearchParams(form) })
+    expect(refused.status).toBe(415)
   })
 
   it('requires the key unless it is open, and always follows the Host and Origin rules', async () => {

@@ -230,6 +230,7 @@ describe('an operation over HTTP', () => {
     const again = await ask('/cups', { headers: { 'if-none-match': String(first.headers.etag) } })
     expect([again.status, again.text]).toEqual([304, ''])
     expect((await ask('/cups', { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
+    expect((await ask('/cups', { headers: { 'if-none-match': '*' } })).status).toBe(304)
   })
 
   it('gets its signal aborted when the client disconnects', async () => {

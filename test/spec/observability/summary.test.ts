@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Task } from '#core/tasks/contract'
 import type { Summary } from '#observability/summary/schema'
 import { project } from '../../cli/project.ts'
 import { fault, type ModelServerRequest, modelServer, RunningSvc, text, toolCall, until } from '../../support/index.ts'
@@ -32,15 +33,17 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   const options = { cwd: dir.path, env }
   const summary = async (...args: string[]) =>
     JSON.parse((await svc(['summary', ...args, '--json'], options)).stdout) as Summary
-  for (const preset of ['p', 'q', 'r']) await svc(['spawn', preset], options)
+  for (const preset of ['p', 'r']) await svc(['spawn', preset], options)
+  await svc(['spawn', 'q', '--name', 'ferry'], options)
   expect((await svc(['summary'], options)).stdout).toMatch(
     /^since .* UTC: 0 goals completed, 0 abandoned; 0 model calls/,
   )
 
   await svc(['goals', 'add', 'p', 'Count the boats'], options)
   await svc(['goals', 'add', 'p', 'Paint the pier', '--priority', '1'], options)
-  await svc(['goals', 'add', 'q', 'Release the boat'], options)
+  await svc(['goals', 'add', 'ferry', 'Release the boat'], options)
   await svc(['goals', 'add', 'r', 'Break the line'], options)
+  await svc(['schedules', 'add', 'p', 'Sweep the pier', '--every', '86400'], options)
   await svc(['pause', 'p'], options)
   await svc(['goals', 'abandon', '--agent', 'p'], options)
   await svc(['goals', 'add', 'p', 'Count the boats'], options)
@@ -54,7 +57,9 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
 
   const { stdout } = await svc(['summary', '--hours', '1'], options)
   expect(stdout).toMatch(/^since .* UTC: 1 goal completed, 2 abandoned; \d+ model calls, \$/)
-  expect(stdout).toMatch(/Waiting for you\n {2}.* {2}q-\w+ {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/)
+  expect(stdout).toMatch(
+    /Waiting for you\n {2}.* {2}q-\w+ \(ferry\) {2}asks: Which harbour\?\n {4}svc answer q-\w+ <text>/,
+  )
   expect(stdout).toMatch(/^p-\w+: 1 goal completed, 2 abandoned/m)
   expect(stdout).toMatch(/completed {6}Count the boats\n +→ There are two boats\./)
   expect(stdout).toMatch(/abandoned {6}Paint the pier\n +→ Abandoned by the operator\./)
@@ -66,8 +71,12 @@ it('svc summary shows ended goals, what waits for the operator, costs and failur
   expect(worst.map(({ status }) => status)).toEqual(['abandoned', 'abandoned'])
 
   const events = await svc(['events', '--type', 'goal_added', '--type', 'goal_completed'], options)
+  const changed = await svc(['events', '--type', 'schedule_changed'], options)
+  expect(changed.stdout).toMatch(/Z {2}p-\w+ {2}sched-\w+ was added$/m)
   expect(events.stdout).toMatch(/^\d{4}-\d\d-\d\dT[\d:]+Z {2}p-\w+ {2}completed goal-\w+$/m)
   expect(events.stdout).toMatch(/Z {2}p-\w+ {2}received a goal \(operator\): Count the boats$/m)
+  expect(events.stdout).toMatch(/Z {2}q-\w+ \(ferry\) {2}received a goal \(operator\): Release the boat$/m)
+  expect((await svc(['spending'], options)).stdout).toMatch(/tokens {2}q-\w+ \(ferry\)$/m)
 
   const [newest] = (await summary()).goals
   const later = await summary('--since', new Date(Date.parse(newest!.completed_at) + 1).toISOString())
@@ -101,4 +110,27 @@ it('svc summary names a delegated goal under the agent that worked on it', async
   await until(async () => (await svc(['summary'], options)).stdout.includes(': 2 goals completed'))
   const { stdout } = await svc(['summary'], options)
   expect(stdout).toMatch(/^q-\w+: 1 goal completed, .*\n.*completed {6}Count the boats\n +→ Two boats\./m)
+})
+
+it('svc summary counts a cancelled task as cancelled', async () => {
+  await using server = await modelServer({
+    script: ({ prompt }) => (prompt.includes('Count the boats') ? fault('stall') : text('{"goal": null}')),
+  })
+  await using dir = await project({ 'profiles/p.yaml': 'name: p\nrole: harbour\n' })
+  const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+  const options = { cwd: dir.path, env }
+  await svc(['spawn', 'p'], options)
+  await using _daemon = new RunningSvc(['start'], options)
+  await using _run = new RunningSvc(['run', 'p', 'Count the boats'], options)
+  const running = () => svc(['tasks', 'p', '--json'], options).then(({ stdout }) => JSON.parse(stdout) as Task[])
+  await until(async () => (await running())[0]?.status === 'running')
+  const [task] = await running()
+  await svc(['task', 'cancel', task!.task_id], options)
+  const { stdout } = await svc(['summary'], options)
+  expect(stdout).toMatch(/^Tasks: 0 of 1 ended task completed, 1 cancelled, .*\n.* {2}cancelled {2}Count the boats$/m)
+  // The task was cancelled before its first message was stored.
+  expect(await svc(['session', 'transcript', task!.session_id], options)).toMatchObject({
+    code: 0,
+    stdout: 'no messages\n',
+  })
 })

@@ -112,7 +112,9 @@ describe('the spend ledger', () => {
     ])
     expect(await reservations(home)).toEqual([])
     expect((await status(home)).approximate.tokens).toBe((await status(home)).spent.tokens)
-    expect((await status(home)).message).toContain('are based on estimated tokens')
+    expect((await status(home)).message).toContain(
+      'are estimated from the length of requests and answers, because the provider reported no usage.',
+    )
   })
 
   it('books an answer that no caller booked after a delay, and one of the kind `other` at once', async () => {

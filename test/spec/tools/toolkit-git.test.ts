@@ -29,6 +29,14 @@ it('six git tools take a workspace from nothing to a history', async () => {
   expect(await home.use('git_status')).toContain('?? src/')
   expect(await home.use('git_add', { path: 'src' })).toContain("add 'src/a.txt'")
   expect(await home.use('git_add', { path: 'src' })).toContain('Nothing new to stage')
+  for (const path of ['b.txt', 'c.txt', 'd.txt']) await home.use('file_write', { path, content: 'x\n' })
+  const staged = await home.use('git_add', { path: ['b.txt', 'c.txt'] })
+  expect([staged.includes("add 'b.txt'"), staged.includes("add 'c.txt'"), staged.includes('d.txt')]).toEqual([
+    true,
+    true,
+    false,
+  ])
+  expect(await home.use('git_add', { path: ['d.txt', '/etc/passwd'] })).toMatch(/^error: /)
   expect(await home.use('git_diff', { staged: true })).toContain('+one')
   expect(await home.use('git_commit', { message: 'Begin\n\nBecause.' })).toContain('Begin')
   await home.use('file_write', { path: 'src/a.txt', content: 'two\n' })

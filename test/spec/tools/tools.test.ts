@@ -567,6 +567,8 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
     unwritableResult('Converting circular structure to JSON'),
     '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
   ])
+  for (const name of ['stream', 'map', 'loop'])
+    expect(home.logged(`a call of the tool ${name} failed: the tool returned a result`)).toHaveLength(1)
 })
 
 it('svc tools prints the tools with their cost', async () => {

@@ -1,9 +1,10 @@
+import { Agents, agentReach } from '#core/agents/contract'
 import type { Waiting } from '#core/runtime/contract'
-import { ConflictError, type Effect, type PluginHandle } from '#kernel'
+import { ConflictError, type Effect, InvalidInputError, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Questions } from '#safety/questions/contract'
-import { Jail, type Reach } from '#safety/sandbox/contract'
+import { Jail, OutsideError, type Reach } from '#safety/sandbox/contract'
 import { Shell } from '#tools/toolkits/shell/contract'
 import type { Acceptance, AcceptanceCheck } from '../contract.ts'
 import { OwnCommands } from './commands.ts'
@@ -15,16 +16,39 @@ const ACCEPT = 'Accept'
 
 /**
  * Refuses criteria that can never be checked.
- * @throws CommandError for a command that the agents' shell may not run; ConflictError where a required module is off
+ * @param agent_id the agent whose folders must contain the files; without it, files are not checked
+ * @throws CommandError for a command that the agents' shell may not run; InvalidInputError for a file that the agent
+ * cannot reach; ConflictError where a required module is off
  */
-export async function refuseUncheckable(svc: PluginHandle, acceptance: readonly Acceptance[]): Promise<void> {
-  for (const each of acceptance) {
+export async function refuseUncheckable(
+  svc: PluginHandle,
+  acceptance: readonly Acceptance[],
+  agent_id?: string,
+): Promise<void> {
+  for (const [n, each] of acceptance.entries()) {
     if ('command' in each) {
       if (!svc.has(Shell)) throw needs('toolkit-shell', 'commands')
       await svc.use(Shell).check(each.command)
     }
-    if ('file' in each && !svc.has(Jail)) throw needs('sandbox', 'files')
+    if ('file' in each) {
+      if (!svc.has(Jail)) throw needs('sandbox', 'files')
+      if (agent_id !== undefined) await refuseOutside(svc, each.file, agent_id, `acceptance.${n}.file`)
+    }
     if ('operator' in each && !svc.has(Questions)) throw needs('questions', "the operator's decision")
+  }
+}
+
+/** Refuses a file outside the agent's folders. Its workspace may still be empty, so that all else is fine. @throws InvalidInputError */
+async function refuseOutside(svc: PluginHandle, file: string, agent_id: string, path: string): Promise<void> {
+  const reach = agentReach(svc.project, await svc.use(Agents).find(agent_id))
+  try {
+    await svc.use(Jail).resolve(reach, file)
+  } catch (error) {
+    if (!(error instanceof OutsideError)) return
+    const folders = new Set([reach.workspace, ...reach.folders.map(folder => folder.path), reach.scratch])
+    const message = `${JSON.stringify(file)} lies outside the folders of ${agent_id}; name a file in ${[...folders].join(' or ')}`
+    const issues = [{ path, message }]
+    throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
   }
 }
 

@@ -1,9 +1,19 @@
 import { join } from 'node:path'
-import { errorMessage, issuesOf, type PluginHandle, type Ports } from '#kernel'
+import { errorMessage, type Issue, issuesOf, near, type PluginHandle, type Ports } from '#kernel'
 import { BadFileError, readYaml } from '#lib/yaml'
-import { Catalogue, type ProjectCatalogue } from './catalogue.ts'
+import { ModelParameters } from '../parameters/contract.ts'
+import { Catalogue, ModelLimits, Price, type ProjectCatalogue, TIERS } from './catalogue.ts'
 
 export const MODELS_FILE = 'models.yaml'
+
+/** Known keys, by the part of the file that has them. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  '': Object.keys(Catalogue.shape),
+  tiers: TIERS,
+  prices: [...Object.keys(Price.shape), 'above'],
+  models: Object.keys(ModelLimits.shape),
+  parameters: Object.keys(ModelParameters.shape),
+}
 
 /**
  * Returns a function that merges the project's `models.yaml` over the given catalogue. The file is checked before each
@@ -42,15 +52,21 @@ export async function readCatalogue(
   const yaml = await readYaml(files, file)
   const parsed = Catalogue.safeParse(yaml.values)
   if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]!
-  const path = [...issue.path, ...(issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])].map(String)
-  const [{ path: at, message } = { path: '', message: '' }] = issuesOf(parsed.error)
+  const { issues } = parsed.error
+  // A misspelt key is often reported as a missing one, too.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]!
+  const key = issue.code === 'unrecognized_keys' ? issue.keys[0]! : undefined
+  const path = [...issue.path, ...(key === undefined ? [] : [key])].map(String)
+  const [{ path: at, message }] = issuesOf({ issues: [issue] }) as [Issue]
+  const known = KEYS[String(issue.path[0] ?? '')] ?? []
+  const [closest] = key === undefined ? [] : near(key, known)
   throw new BadFileError({
     file,
     line: yaml.lineOf(path) ?? 1,
     problem: `${at}: ${message}`,
-    remedy:
-      'the file may contain "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, max_tokens, temperature, top_p, stop, seed, verbosity, extra)',
+    remedy: closest
+      ? `did you mean "${closest}"? Known fields there: ${known.join(', ')}`
+      : 'the file may contain "tiers" (provider, then lite, standard, pro), "prices" (provider:model, then input, output, cached_input, cache_write in USD per million tokens), "models" (provider:model, then context_window, max_output_tokens, vision), "tool_calls" (provider:model, then native, prompted or auto) and "parameters" (provider:model or provider:tier, then reasoning_effort, thinking_tokens, max_tokens, temperature, top_p, stop, seed, verbosity, extra)',
   })
 }
 

@@ -24,7 +24,7 @@ const HABITS: Readonly<Record<string, string>> = {
 
 /** Names of the same parameters in other agent frameworks, by the name in this one. */
 const ARGUMENT_HABITS: Readonly<Record<string, string>> = {
-  path: 'file_path filepath filename file_name file absolute_path',
+  path: 'file_path filepath filename file_name file absolute_path paths',
   content: 'contents file_content file_text text',
   old_text: 'old_string old_str search',
   new_text: 'new_string new_str replace replacement',

@@ -1,10 +1,19 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
 import type { ContextUse, Message, ToolSpec } from '#core/models/contract'
-import { type Clock, type Effect, errorMessage, issuesOf, withTimeLimit, z } from '#kernel'
+import {
+  type Clock,
+  type Effect,
+  errorMessage,
+  issuesOf,
+  type PluginHandle,
+  TimeLimitError,
+  withTimeLimit,
+  z,
+} from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
-import { resultText } from '#lib/result-text'
+import { ResultTextError, resultText } from '#lib/result-text'
 import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
@@ -59,6 +68,7 @@ export type CallOutcome = Outcome | { approval_id: string } | 'held'
 /** Dependencies of a call besides its request. */
 export interface CallParts {
   clock: Clock
+  log?: PluginHandle['log']
   /** Maximum number of tokens of a result that the model reads. */
   result_tokens?: number | undefined
   /** Stores images that tools return; undefined if that module is disabled. */
@@ -115,11 +125,20 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     const message: Message = { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }
     return { message: { ...message, ...marks }, effects }
   } catch (error) {
-    if (!request.signal.aborted) return failedOutcome(call, error)
+    if (!request.signal.aborted) {
+      logFault(error, call, request, parts)
+      return failedOutcome(call, error)
+    }
     // The tool's signal was aborted.
     const sentence = errorMessage(request.signal.reason)
     return { message: toolError(call, `${sentence} ${UNKNOWN}`), effects: [] }
   }
+}
+
+/** Logs what is a fault of the tool's code: other errors are written for the model, which reads them. */
+function logFault(error: unknown, { name }: PlannedCall, { agent_id, goal_id }: RunRequest, { log }: CallParts): void {
+  if (error instanceof TimeLimitError || error instanceof ResultTextError)
+    log?.warn({ agent_id, goal_id, tool: name }, `a call of the tool ${name} failed: ${error.message}`)
 }
 
 function isSame(one: unknown, other: unknown): boolean {

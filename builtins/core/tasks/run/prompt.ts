@@ -2,6 +2,8 @@ import { imagesOf, readImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
 import { constantPrompt, type Profile } from '#core/profiles/contract'
 import { FIND_TOOLS, type ToolSet } from '#core/runtime/contract'
+import { brief } from '#lib/brief'
+import { sanitizeLine } from '#lib/sanitize'
 import { ASK_OPERATOR } from '#safety/questions/contract'
 
 /** Maximum number of exchanges of a conversation that are repeated, and of their characters without summaries. */
@@ -18,6 +20,8 @@ export interface Exchange {
   output: string
   /** Why there is no full answer: the task's status or the code of its error; or `ANSWERED_LATE`. */
   stop?: string | null
+  /** The message of that error. */
+  error?: string | undefined
 }
 
 const MAY_ASK = 'If you cannot do the task without something that only the person knows, ask for it'
@@ -100,6 +104,9 @@ export const OLDER_LEFT_OUT: Message = {
 /** Stands for an answer that came after the next message, because its task had waited. */
 export const ANSWERED_LATE = 'answered_late'
 
+/** Maximum length of an error's message, in characters. */
+const LONGEST_CAUSE = 300
+
 /** What the model reads of tasks without a full answer, and of late answers. */
 const STOPS: Readonly<Record<string, string>> = {
   [ANSWERED_LATE]: 'You gave this answer only after the next message had come.',
@@ -113,13 +120,14 @@ const STOPS: Readonly<Record<string, string>> = {
 }
 
 /** Returns an exchange as messages: the instruction, the record of the calls, the output, and why there is no answer. */
-export function exchangeMessages({ instruction, images, record, output, stop }: Exchange): Message[] {
+export function exchangeMessages({ instruction, images, record, output, stop, error }: Exchange): Message[] {
   const notice = (content: string): Message => ({ role: 'user', content, is_notice: true })
+  const cause = `Your work ended here. ${sanitizeLine(brief(error ?? String(stop), LONGEST_CAUSE))}`
   return [
     { role: 'user', content: instruction, ...imagesOf(readImages(images ?? null)) },
     ...(record ? [notice(record)] : []),
     ...(output === '' ? [] : [{ role: 'assistant' as const, content: output }]),
-    ...(stop ? [notice(`[${STOPS[stop] ?? `Stopped: ${stop}`}]`)] : []),
+    ...(stop ? [notice(`[${STOPS[stop] ?? cause}]`)] : []),
   ]
 }
 

@@ -48,7 +48,7 @@ export async function askDaemon(
   })
   if (!answer) return undefined
   if (answer.events) return { output: eventsOf(answer.events, tree.exits) }
-  if (answer.status < 300) return { output: answer.text === '' ? null : bodyOf(answer), around: answer.around ?? {} }
+  if (answer.status < 300) return { output: answer.status === 204 ? null : bodyOf(answer), around: answer.around ?? {} }
   throw errorOf(answer, tree.exits)
 }
 

@@ -4,7 +4,7 @@ import { CannotWriteError } from '../contract.ts'
 
 type Files = Ports['files']
 
-/** Makes a folder where it is missing. @returns whether it was */
+/** Makes a folder where it is missing; its missing parents get the usual mode. @returns whether it was */
 export async function makeFolder(files: Files, path: string, mode?: number): Promise<boolean> {
   const make = () =>
     files.mkdir(path, mode === undefined ? {} : { mode }).then(
@@ -17,7 +17,7 @@ export async function makeFolder(files: Files, path: string, mode?: number): Pro
   // Not Node's recursive way: it does not end where the system allows no folder, as in /proc.
   return make().catch(async error => {
     if (error.code !== 'ENOENT' || dirname(path) === path) throw error
-    await makeFolder(files, dirname(path), mode)
+    await makeFolder(files, dirname(path))
     return make()
   })
 }

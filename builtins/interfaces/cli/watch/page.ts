@@ -1,4 +1,5 @@
 import { describeEvent, isFailure } from '#lib/event-text'
+import { idAndName } from '#lib/id-and-name'
 import { formatUsd } from '#lib/usd'
 import { printableLine } from '../screen/printable.ts'
 import type { Style } from '../screen/terminal.ts'
@@ -112,11 +113,16 @@ function agents({ snapshot, at }: View, width: number): Panel {
   }
 }
 
-function agentLine({ agent_id, status, goal, held, cost_usd, cycle_count }: Member, width: number): Line {
+function agentLine({ agent_id, name, status, goal, held, cost_usd, cycle_count }: Member, width: number): Line {
   const [mark, paint] = STATUS[status] ?? ['·', 'dim']
   const cost: Span[] =
     width >= 60 ? [[`${formatUsd(cost_usd).padStart(10)} ${String(cycle_count).padStart(5)} `, 'dim']] : []
-  return [[`${mark} `, paint], [`${agent_id.padEnd(20)} `, 'bold'], ...cost, held ? [held, 'yellow'] : (goal ?? status)]
+  return [
+    [`${mark} `, paint],
+    [`${idAndName({ agent_id, name }).padEnd(20)} `, 'bold'],
+    ...cost,
+    held ? [held, 'yellow'] : (goal ?? status),
+  ]
 }
 
 function activity({ snapshot: { events } }: View): Panel {
@@ -124,8 +130,8 @@ function activity({ snapshot: { events } }: View): Panel {
 }
 
 /** Formats an event as one line. */
-export function eventLine({ at, agent_id, type, data }: Event): Line {
-  const who: Span[] = agent_id ? [[`${agent_id} `, 'bold']] : []
+export function eventLine({ at, agent_id, agent_name, type, data }: Event): Line {
+  const who: Span[] = agent_id ? [[`${idAndName({ agent_id, name: agent_name })} `, 'bold']] : []
   const words = describeEvent(type, data)
   return [
     [`${new Date(at).toTimeString().slice(0, 8)} `, 'dim'],
@@ -149,7 +155,7 @@ function attention({ snapshot: { approvals, agents, daemon, budget } }: View, wi
       : []),
     ...(budget?.exceeded ? [[[budget.message, 'red'] as const]] : []),
     ...waiting,
-    ...held.map((agent): Line => [['! ', 'yellow'], `${agent.agent_id} ${agent.held}`]),
+    ...held.map((agent): Line => [['! ', 'yellow'], `${idAndName(agent)} ${agent.held}`]),
   ]
   const nothing: Line[] = [[['nothing needs your attention', 'dim']]]
   return { title: `Attention (${approvals.length} to decide)`, lines: lines.length > 0 ? lines : nothing }
@@ -171,7 +177,7 @@ function vitals({ snapshot: { budget, daemon, chosen } }: View): Panel {
   if (!chosen) return { title: 'Vitals', lines: all }
   const own: Line[] = [
     [],
-    [[chosen.agent_id, 'bold']],
+    [[idAndName(chosen), 'bold']],
     ...(load === undefined
       ? []
       : [fact('load', `${bar(load)} ${load.toFixed(2)} ${level ?? ''}`, load >= 0.7 ? 'red' : undefined)]),

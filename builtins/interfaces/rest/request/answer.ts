@@ -96,7 +96,7 @@ export function conditional(request: FastifyRequest, reply: FastifyReply, payloa
   const tag = reply.getHeader('etag') ?? tagOf(payload)
   reply.header('etag', tag)
   const known = request.headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
-  if (!known?.includes(String(tag))) return payload
+  if (!known?.includes(String(tag)) && !known?.includes('*')) return payload
   reply.code(304)
   return null
 }

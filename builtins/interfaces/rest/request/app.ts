@@ -12,6 +12,7 @@ import {
   problemOf,
   RouteNotFoundError,
   type ServerConfig,
+  UnsupportedMediaTypeError,
 } from '../contract.ts'
 import type { ListenerKind } from '../listener/hosts.ts'
 import type { Keys } from '../listener/keys.ts'
@@ -19,7 +20,7 @@ import { sendPage } from '../pages.ts'
 import { EVENT_STREAM } from '../stream/frames.ts'
 import type { Streams } from '../stream/stream.ts'
 import { conditional, hideSecrets, sendOutput, windowHeaders } from './answer.ts'
-import { parseBody } from './body.ts'
+import { parseBody, parseForm } from './body.ts'
 import { RestCall } from './call.ts'
 import { admit } from './gate.ts'
 import { runIdempotently } from './idempotency.ts'
@@ -28,6 +29,7 @@ import { problemHeaders, reportError } from './problem.ts'
 import { createRefusal, shadowedRoutes } from './refusals.ts'
 import type { RouteTable } from './routes.ts'
 
+const FORM = 'application/x-www-form-urlencoded'
 const BODY_LIMIT = 1024 * 1024
 /** Maximum length of a path parameter; ids and names are far shorter. */
 const LONGEST_PARAMETER = 512
@@ -72,6 +74,11 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     request.routeOptions.config.protocol ? bytes : parseBody(bytes),
   )
+  // Any page in a browser can send a form to any address, so a route must ask for forms.
+  app.addContentTypeParser(FORM, { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+    if (!request.routeOptions.config.forms) throw new UnsupportedMediaTypeError({})
+    return bytes
+  })
   await app.register(eventStreams, { highWaterMark: config.stream_buffer_bytes })
   app.setErrorHandler(fail)
   app.addHook('onRequest', (request, reply, done) => {
@@ -105,12 +112,12 @@ function addPages(app: FastifyInstance, { pages }: RouteTable): void {
 }
 
 function addProtocols(app: FastifyInstance, parts: AppParts, { protocols }: RouteTable): void {
-  for (const { methods, path, open = false, body_bytes = BODY_LIMIT } of protocols) {
+  for (const { methods, path, open = false, forms = false, body_bytes = BODY_LIMIT } of protocols) {
     app.route({
       method: methods.flatMap(withHead),
       url: urlOf(path),
       bodyLimit: body_bytes,
-      config: { open, protocol: true },
+      config: { open, forms, protocol: true },
       handler: (request, reply) => answerProtocol(parts, path, request, reply),
     })
   }
@@ -187,7 +194,8 @@ async function answerProtocol(
       params: request.params as Record<string, string>,
       get body() {
         if (request.body === undefined) return undefined
-        read ??= parseBody(request.body as Buffer)
+        const isForm = request.headers['content-type']?.toLowerCase().startsWith(FORM)
+        read ??= (isForm ? parseForm : parseBody)(request.body as Buffer)
         return read
       },
       bytes: request.body as Buffer | undefined,

@@ -17,6 +17,16 @@ export function parseBody(bytes: Buffer): Record<string, unknown> {
   return body as Record<string, unknown>
 }
 
+/**
+ * Parses a form into an object of strings; the last value of a repeated name counts.
+ * @throws MalformedRequestError
+ */
+export function parseForm(bytes: Buffer): Record<string, unknown> {
+  const body = Object.fromEntries(new URLSearchParams(bytes.toString('utf8')))
+  refuseDangerous(body, 1)
+  return body
+}
+
 function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))

@@ -108,5 +108,7 @@ declare module 'fastify' {
     open?: boolean
     /** Whether the route is for another protocol than that of the operations. */
     protocol?: boolean
+    /** Whether a body may be a form. */
+    forms?: boolean
   }
 }

@@ -28,7 +28,9 @@ function shownError(error: unknown, { id: request_id, routeOptions }: FastifyReq
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   if (typeof code !== 'string') return unexpectedError(error, request_id)
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new UnsupportedMediaTypeError()
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new UnsupportedMediaTypeError({ forms: routeOptions.config.forms })
+  }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return new BodyTooLargeError({ mebibytes: routeOptions.bodyLimit / 1024 / 1024 })
   }

@@ -12,7 +12,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
     tools: [
       tool({
         name: 'git_init',
-        description: 'Create a git repository in your workspace. An existing one stays unchanged.',
+        description: 'Create a git repository in your workspace, if there is none.',
         parameters: z.object({}),
         idempotent: true,
         async execute(_, call) {
@@ -64,18 +64,19 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'git_add',
-        description: 'Stage a file, a folder, or all with ".", for git_commit.',
-        parameters: z.object({ path: path.default('.') }),
+        description: 'Stage a file or folder, a list of them, or all with ".".',
+        parameters: z.object({ path: z.union([path, z.array(path)]).default('.') }),
         idempotent: true,
         async execute({ path }, call) {
           const git = await repository(call)
-          const printed = await git.run(['add', '--verbose', '--', await git.path(path)])
+          const paths = await Promise.all([path].flat().map(each => git.path(each)))
+          const printed = await git.run(['add', '--verbose', '--', ...paths])
           return printed === '[exit code 0]' ? 'Nothing new to stage there. [exit code 0]' : printed
         },
       }),
       tool({
         name: 'git_commit',
-        description: 'Commit the changes that are staged. Stage them with git_add first.',
+        description: 'Commit what git_add staged.',
         parameters: z.object({
           message: z
             .string()

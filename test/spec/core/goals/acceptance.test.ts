@@ -265,6 +265,33 @@ describe('acceptance criteria', () => {
   })
 })
 
+it('reject a file outside the folders of the agent, and name the folders', async () => {
+  await using home = await asking([finish()])
+  const id = await spawn(home)
+  const { workspaces } = home.kernel.project
+  const add = (file: string) =>
+    home.request(`/agents/${id}/goals`, {
+      objective: 'Write the report of today',
+      acceptance: [{ operator: true }, { file }],
+    })
+  for (const file of ['../../etc/passwd', '/etc/passwd'])
+    expect(await add(file)).toMatchObject({
+      status: 422,
+      json: {
+        errors: [
+          {
+            path: 'acceptance.1.file',
+            message: `"${file}" lies outside the folders of ${id}; name a file in ${workspaces}/${id}`,
+          },
+        ],
+      },
+    })
+  expect((await add('not/there/yet.md')).status).toBe(201)
+  const { goal_id } = (await home.request(`/agents/${id}/goals`)).json[0]
+  const changed = home.kernel.invoke('goals.update', { goal_id, acceptance: [{ file: '../other' }] })
+  await expect(changed).rejects.toThrow('lies outside the folders')
+})
+
 describe('acceptance criteria set by an agent', () => {
   const plan = (done_when: string[]) =>
     toolCall('update_plan', { steps: [{ step: 'Write it', status: 'in_progress' }], done_when })

@@ -466,6 +466,7 @@ describe('tool calls', () => {
     expect(results?.[3]).toMatch(/n: must be a number.*not run/)
     expect(results?.[4]).toBe('{"self":"1"}')
     expect(results?.[5]).toBe('Error: The tool hangs did not finish within 7 s.')
+    expect(home.logged('a call of the tool hangs failed: The tool hangs did not finish within 7 s.')).toHaveLength(1)
   })
 
   it('without an outcome after a crash run again if idempotent, and are otherwise reported as unknown', async () => {

@@ -201,7 +201,12 @@ test.for([
   ['prices:\n  openai:gpt-5.4:\n    input: -1\n    output: 2\n', /models\.yaml:3: prices\.openai:gpt-5\.4\.input/],
   ['prices:\n  openai:x: { input: .inf, output: 2 }\n', /models\.yaml:2: prices\.openai:x\.input/],
   ['tiers:\n  openai:\n    huge: gpt\n', /models\.yaml:[23]: tiers\.openai/],
-  ['prizes: {}\n', /models\.yaml:1: prizes: is not a known field/],
+  ['prizes: {}\n', /models\.yaml:1: prizes: is not a known field; did you mean "prices"\? Known fields there: tiers, /],
+  [
+    'prices:\n  openai:x: { input: 1, ouput: 2 }\n',
+    /models\.yaml:2: prices\.openai:x\.ouput: is not .*did you mean "output"\?/,
+  ],
+  ['tiers:\n  openai:\n    lit: gpt\n', /models\.yaml:3: tiers\.openai\.lit: is not .*did you mean "lite"\?/],
   ['prices: [\n', /models\.yaml:/],
   ['- a\n', /models\.yaml:1: is not a YAML mapping/],
 ])('a bad models.yaml (%j) is rejected with file and line', async ([content, says]) => {

@@ -481,7 +481,9 @@ describe('the session of a task', () => {
     await run(home, id, 'This fails.', { session_key: 'k' })
     await home.clock.advance(10)
     await run(home, id, 'This does not.', { session_key: 'k' })
-    expect(home.server.requests.at(-1)?.prompt).toContain('This fails.\n\n[Stopped: task_refused]\n\nThis does not.')
+    expect(home.server.requests.at(-1)?.prompt).toContain(
+      'This fails.\n\n[Your work ended here. The task was ended: the last answers of the model were empty.]\n\nThis does not.',
+    )
   })
 
   it('keeps the messages before a long one, and that one', async () => {

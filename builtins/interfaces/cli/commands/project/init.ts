@@ -98,6 +98,9 @@ export async function makeProject(
   { wishes = {}, presets = [] }: { wishes?: InitAnswers; presets?: readonly string[] } = {},
 ): Promise<{ parts: { name: string; made: boolean }[] }> {
   const results: { name: string; made: boolean }[] = []
+  await makeFolder(context.ports.files, root, 0o700).catch(error => {
+    throw cannotWrite(root, error)
+  })
   for (const [name, make] of parts(root, wishes, presets, context)) {
     const made = await make().catch(error => {
       throw cannotWrite(join(root, name), error)
