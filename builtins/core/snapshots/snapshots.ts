@@ -7,7 +7,8 @@ import { keyedMutex } from '#lib/keyed-mutex'
 import { type GivenFolder, Jail, type ProcessEnd, Sandbox } from '#safety/sandbox/contract'
 import { SnapshotFailedError } from './contract.ts'
 
-const TIME_LIMIT_MS = 120_000
+/** Time limit of git: half of the default of `daemon.tool_timeout`, because the first call of a goal waits for it. */
+const TIME_LIMIT_MS = 30_000
 /** Limits of a snapshot: the size of a file, and the number and size of the files that are new to it, in bytes. */
 const MAX_FILE = 10_000_000
 const MAX_FILES = 20_000
