@@ -29,6 +29,7 @@ import trials from './lab/trials/index.ts'
 import events from './observability/events/index.ts'
 import exporting from './observability/export/index.ts'
 import metrics from './observability/metrics/index.ts'
+import notifications from './observability/notifications/index.ts'
 import recordings from './observability/recordings/index.ts'
 import runs from './observability/runs/index.ts'
 import summary from './observability/summary/index.ts'
@@ -132,6 +133,7 @@ export const BUILTINS: readonly PluginDefinition[] = [
   exporting,
   events,
   summary,
+  notifications,
   settings,
   metrics,
   retention,

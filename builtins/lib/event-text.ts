@@ -14,6 +14,7 @@ const because = (reason: unknown) => (reason ? `: ${text(reason)}` : '')
 
 /** Descriptions by type of event. They follow the name of the agent: `coder-1a2b3c4d completed goal-9c8b7a6d`. */
 const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
+  agent_budget_exhausted: ({ key }) => `has used up its limit (${text(key)})`,
   agent_changed: ({ changes }) => `was changed: ${list(changes)}`,
   agent_deleted: () => 'was deleted',
   agent_died: () => 'died',

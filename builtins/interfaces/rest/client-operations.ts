@@ -194,6 +194,8 @@ export interface Operations {
   'models.list': { input: { stale?: boolean | undefined }; output: { default: { model: string; provider: string; notice: string | null } | null; error: string | null; in_use: { model: string; priced: 'catalogue' | 'free' | 'unknown'; free_because: string | null; context_window: number | null; max_output_tokens: number | null; parameters: { reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | undefined; thinking_tokens?: number | undefined; max_tokens?: number | undefined; temperature?: number | undefined; top_p?: number | undefined; stop?: string[] | undefined; seed?: number | undefined; verbosity?: 'low' | 'medium' | 'high' | undefined; extra?: Record<string, unknown> | undefined } }[]; unknown_price: 'refuse' | 'approve' | null; learned: { context_window: number | null; omitted: string[]; lacks: ('tools' | 'schemas' | 'vision')[]; model: string; endpoint: string; learned_at: string }[]; providers: { name: string; available: boolean; reason: string | null; notice: string | null; free: boolean; free_because: string | null; tiers: Record<string, string>; models: string[] | null; traffic: { breaker: 'closed' | 'open' | 'half_open'; failures: number; last_failure: string | null; retry_in_ms: number | null; backing_off_ms: number; in_flight: number; waiting: number; max_concurrent: number } }[]; listed: 'all' | 'stale'; prices: { model: string; input: number; output: number; cached_input: number | null; cache_write: number | null; long_prompt: { above: number; input: number; output: number; cached_input: number | null; cache_write: number | null } | null; context_window: number | null; max_output_tokens: number | null; as_of: string | null; source: string | null; verified: boolean; configured: boolean; stale: boolean }[] } }
   /** List an agent's notes, newest first. */
   'notes.list': { input: { limit?: number | undefined; offset?: number | undefined; id: string; query?: string | undefined }; output: Note[] }
+  /** Send a test notification. */
+  'notifications.test': { input: Record<never, never>; output: { text: string; status: number } }
   /** Show this API as an OpenAPI document. */
   'openapi.get': { input: Record<never, never>; output: Record<string, unknown> }
   /** Cancel a pattern run. */
@@ -534,6 +536,7 @@ export const OPERATIONS = {
   'models.forget': { method: 'POST', path: '/models/forget' },
   'models.list': { method: 'GET', path: '/models' },
   'notes.list': { method: 'GET', path: '/agents/{id}/notes' },
+  'notifications.test': { method: 'POST', path: '/notifications/test' },
   'openapi.get': { method: 'GET', path: '/openapi.json' },
   'patterns.cancel': { method: 'POST', path: '/pattern-runs/{pattern_id}/cancel' },
   'patterns.get': { method: 'GET', path: '/pattern-runs/{pattern_id}' },

@@ -1,0 +1,158 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import notifications from '#observability/notifications/index'
+import daemon from '#platform/daemon/index'
+import type { DaemonStatus } from '#platform/daemon/shape'
+import settings from '#platform/settings/index'
+import { appendEvent, Store } from '#platform/store/contract'
+import { project } from '../../cli/project.ts'
+import { RunningSvc, runHeartbeat, svc, type TestHost, testHost, until } from '../../support/index.ts'
+import { AGENT_MODULES, spawn } from '../core/models/model-host.ts'
+
+interface Received {
+  type: string | undefined
+  body: string
+}
+
+/** A receiver of notifications, and what it received; it answers with `status`. */
+async function receiver() {
+  const received: Received[] = []
+  const answers = { status: 200 }
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    received.push({ type: request.headers['content-type'], body })
+    response.writeHead(answers.status, { location: '/elsewhere' }).end('ok')
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  return {
+    received,
+    answers,
+    url: `http://127.0.0.1:${port}/hook`,
+    [Symbol.asyncDispose]: () => new Promise<void>(done => server.close(() => done())),
+  }
+}
+
+let hook: Awaited<ReturnType<typeof receiver>>
+let home: TestHost
+
+const happen = (type: string, agent_id: string | null, data: Record<string, unknown> = {}) =>
+  home.kernel.use(Store).apply([appendEvent({ type, agent_id, data: { ...(agent_id ? { agent_id } : {}), ...data } })])
+const open = async (section: object = {}) => {
+  home = await testHost({
+    builtins: [...AGENT_MODULES, daemon, settings, notifications],
+    files: { 'profiles/ann.yaml': 'name: ann\nrole: waits\nown_goals: false\n' },
+    config: { notifications: { url: hook.url, ...section } },
+  })
+}
+const ask = (agent: string, question: string) =>
+  happen('question_asked', agent, { question_id: 'q-1', goal_id: null, task_id: null, question })
+
+beforeEach(async () => {
+  hook = await receiver()
+})
+afterEach(async () => {
+  await home.close()
+  await hook[Symbol.asyncDispose]()
+})
+
+describe('notifications', () => {
+  it('send what needs the operator at the next heartbeat, once, with the command to go on', async () => {
+    await open({ url: '' })
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await ask(ann, 'Before notifications were set up?')
+    await home.kernel.invoke('config.set', { key: 'notifications.url', value: hook.url })
+    await runHeartbeat(home)
+    expect(hook.received).toEqual([])
+    await ask(ann, 'Which branch?')
+    await happen('goal_completed', ann, { goal_id: 'goal-1' })
+    await happen('budget_exceeded', null, { spent_usd: 5, spent_tokens: 1 })
+    await runHeartbeat(home)
+    await until(() => hook.received.length === 1)
+    const [{ type, body }] = hook.received as [Received]
+    expect(type).toBe('application/json')
+    const lines = [
+      `${ann} asks: Which branch? (svc questions show q-1)`,
+      'the budget is used up: $5.0000 spent (svc budget)',
+    ]
+    expect(JSON.parse(body)).toMatchObject({
+      text: lines.join('\n'),
+      events: [
+        { type: 'question_asked', agent_id: ann, text: lines[0] },
+        { type: 'budget_exceeded', agent_id: null, text: lines[1] },
+      ],
+    })
+    await runHeartbeat(home)
+    expect(hook.received).toHaveLength(1)
+  })
+
+  it.each([
+    ['chat', 'application/json', (body: string) => JSON.parse(body) as object],
+    ['text', 'text/plain; charset=utf-8', (body: string) => ({ text: body })],
+  ] as const)('have the form %s, and the types of events that are configured', async (format, type, read) => {
+    await open({ format, events: ['goal_completed'] })
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await runHeartbeat(home)
+    await ask(ann, 'Which branch?')
+    await happen('goal_completed', ann, { goal_id: 'goal-1' })
+    await runHeartbeat(home)
+    await until(() => hook.received.length === 1)
+    expect(hook.received[0]!.type).toBe(type)
+    expect(read(hook.received[0]!.body)).toEqual({ text: `${ann} completed goal-1 (svc goal goal-1)` })
+  })
+
+  it('are sent again later when the receiver fails, which the status of the daemon reports', async () => {
+    await open()
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await runHeartbeat(home)
+    hook.answers.status = 302
+    for (let n = 0; n < 25; n++) await ask(ann, `Number ${n}?`)
+    const problems = async () => ((await home.kernel.invoke('daemon.status')) as DaemonStatus).problems
+    await until(async () => {
+      await home.clock.advance(10_000)
+      return (await problems()).length > 0
+    })
+    expect(hook.received).toHaveLength(3)
+    expect(await problems()).toEqual([expect.stringContaining('the receiver answered HTTP 302')])
+    expect(home.logged('was not accepted')).toHaveLength(3)
+    const failed = hook.received.length
+    hook.answers.status = 204
+    await until(async () => {
+      await home.clock.advance(60_000)
+      return hook.received.length > failed
+    })
+    const { text } = JSON.parse(hook.received.at(-1)!.body) as { text: string }
+    expect([
+      text.includes('Number 4?'),
+      text.includes('Number 5?'),
+      text.endsWith('Earlier ones: svc summary'),
+    ]).toEqual([false, true, true])
+    await until(async () => (await problems()).length === 0)
+  })
+})
+
+describe('svc notifications test', () => {
+  it('sends one from the command line, and says what is wrong', async () => {
+    await open()
+    await using dir = await project()
+    const test = (...words: string[]) => svc(['notifications', 'test', ...words], { cwd: dir.path })
+    expect((await test()).stderr).toContain('svc config set notifications.url')
+    const bad = await svc(['config', 'set', 'notifications.url', 'hooks.example'], { cwd: dir.path })
+    expect(bad.stderr).toContain('must be an http or https URL')
+    expect((await svc(['config', 'set', 'notifications.url', hook.url], { cwd: dir.path })).code).toBe(0)
+    expect((await test()).stdout).toMatch(/^sent \(HTTP 200\): This is a test/)
+    hook.answers.status = 404
+    const refused = await test()
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('the receiver answered HTTP 404')])
+    const shown = await svc(['config', 'get', 'notifications.url'], { cwd: dir.path })
+    expect(shown.stdout).not.toContain('127.0.0.1')
+    await using running = new RunningSvc(['start'], { cwd: dir.path })
+    await running.waitForOutput(/PID/)
+    expect((await test()).code).toBe(1)
+  })
+})
