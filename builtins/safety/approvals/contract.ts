@@ -9,6 +9,7 @@ export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] a
 export const ApprovalSummary = z.object({
   approval_id: z.string(),
   agent_id: z.string(),
+  agent_name: z.string().nullable().describe('Current name of the agent; null for a deleted one'),
   tool_name: z.string(),
   danger: z.string().nullable().describe('Why a call can do harm, as declared by the tool, such as `deletes notes`'),
   arguments: z

@@ -26,11 +26,14 @@ export interface ApprovalRow {
   folders: string | null
   /** Objective of the goal. */
   goal: string | null
+  /** Current name of the agent; null for a deleted one. */
+  agent_name: string | null
 }
 
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
   status, reason, created_at, resolved_at, resolved_by, used_at, used_by,
   (SELECT a.folders FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS folders,
+  (SELECT a.name FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS agent_name,
   (SELECT g.objective FROM goals_view g WHERE g.goal_id = approvals.goal_id) AS goal`
 
 export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {

@@ -1,3 +1,4 @@
+import { idAndName } from '#lib/id-and-name'
 import { oneLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
 import type { Approval, ApprovalRule, ApprovalSummary } from './contract.ts'
@@ -13,6 +14,7 @@ export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary
   return {
     approval_id: row.approval_id,
     agent_id: row.agent_id,
+    agent_name: row.agent_name,
     tool_name: row.tool_name,
     danger: row.danger,
     arguments: row.arguments.length > SHORT ? null : JSON.parse(row.arguments),
@@ -68,6 +70,7 @@ export function renderQueue(approvals: readonly ApprovalSummary[]): string {
 function headline({
   approval_id,
   agent_id,
+  agent_name: name,
   tool_name,
   danger,
   status,
@@ -75,7 +78,7 @@ function headline({
   resolved_by,
 }: ApprovalSummary): string {
   const decided = status === 'pending' ? '' : `  ${status} by ${resolved_by}`
-  return `${approval_id}  ${agent_id}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
+  return `${approval_id}  ${idAndName({ agent_id, name })}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
 }
 
 /** Lists the machine's folders that the call may use. */

@@ -1,3 +1,4 @@
+import { idAndName } from '#lib/id-and-name'
 import { oneLine } from '#lib/sanitize'
 import type { Question } from './contract.ts'
 
@@ -6,9 +7,19 @@ export function renderQuestions(questions: readonly Question[]): string {
 }
 
 export function renderQuestion(item: Question): string {
-  const { question_id, agent_id, asked_at, question, options, default: otherwise, default_at, status } = item
+  const {
+    question_id,
+    agent_id,
+    agent_name: name,
+    asked_at,
+    question,
+    options,
+    default: otherwise,
+    default_at,
+    status,
+  } = item
   const lines = [
-    `${question_id}  ${agent_id}  asked ${asked_at}${status === 'open' ? '' : `  ${status}`}`,
+    `${question_id}  ${idAndName({ agent_id, name })}  asked ${asked_at}${status === 'open' ? '' : `  ${status}`}`,
     indentText(question),
     ...options.map((option, n) => `    ${n + 1}. ${oneLine(option)}`),
     item.answer !== null && `  answer, by ${item.answered_by ?? 'default'}: ${oneLine(item.answer)}`,

@@ -5,6 +5,7 @@ import { QUEUE } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { focusOnMount } from '../../ui/focus.ts'
 import { Status } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { plural, visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision } from './decide.ts'
@@ -161,11 +162,12 @@ export function Results({ results, onClose }: { results: readonly BulkOutcome[];
         </button>
       </header>
       <ul class="plain list">
-        {results.map(({ approval: { approval_id, agent_id, tool_name }, status, trouble }) => (
-          <li key={approval_id}>
+        {results.map(({ approval, status, trouble }) => (
+          <li key={approval.approval_id}>
             <Status of={status} />
             <span>
-              <a href={to('approvals', ['item', approval_id])}>{visible(tool_name)}</a> of {visible(agent_id)}
+              <a href={to('approvals', ['item', approval.approval_id])}>{visible(approval.tool_name)}</a> of{' '}
+              {visible(agentOf(approval))}
               {trouble && <small class="held"> {visible(trouble)}</small>}
             </span>
           </li>

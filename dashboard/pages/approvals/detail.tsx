@@ -5,6 +5,7 @@ import { to } from '../../routes.ts'
 import { Card } from '../../ui/card.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { Arguments } from '../../ui/text/arguments.tsx'
 import { Diff } from '../../ui/text/diff.tsx'
 import { moment, visible } from '../../ui/text/format.ts'
@@ -43,7 +44,7 @@ export function Detail({ id }: { id: string }) {
                 <dl class="pairs">
                   <dt>Agent</dt>
                   <dd>
-                    <a href={to('agents', [approval.agent_id])}>{visible(approval.agent_id)}</a>
+                    <a href={to('agents', [approval.agent_id])}>{visible(agentOf(approval))}</a>
                   </dd>
                   <dt>Requested</dt>
                   <dd>{moment(approval.created_at)}</dd>

@@ -3,13 +3,14 @@ import { api } from '../../api/client.ts'
 import { now } from '../../api/clock.ts'
 import { ActionForm } from '../../ui/action-form.tsx'
 import { focusOnMount } from '../../ui/focus.ts'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { visible } from '../../ui/text/format.ts'
 import type { Waiting } from '../../ui/types.ts'
 import { claimDecision } from './decide.ts'
 
 /** Form that approves this call and lets calls like it run without approval, for a time or a number of uses. */
 export function Grant({
-  approval: { approval_id, agent_id, tool_name, arguments: args },
+  approval: { approval_id, agent_id, agent_name, tool_name, arguments: args },
   onDone,
   onCancel,
 }: {
@@ -51,7 +52,7 @@ export function Grant({
         <label>
           Agent
           <select name="who" ref={focusOnMount}>
-            <option value="one">{visible(agent_id)} only</option>
+            <option value="one">{visible(agentOf({ agent_id, agent_name }))} only</option>
             <option value="all">every agent</option>
           </select>
         </label>

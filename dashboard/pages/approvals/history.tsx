@@ -6,6 +6,7 @@ import { usePage } from '../../ui/lists/pager.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Status, Tag } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { deciderOf } from './decide.ts'
@@ -44,7 +45,7 @@ export function History() {
                     </>
                   ),
                 },
-                { name: 'Agent', cell: ({ agent_id }) => <span class="unbroken">{visible(agent_id)}</span> },
+                { name: 'Agent', cell: approval => <span class="unbroken">{visible(agentOf(approval))}</span> },
                 { name: 'Decision', kind: 'narrow', cell: ({ status }) => <Status of={status} /> },
                 {
                   name: 'Decided by',

@@ -6,6 +6,7 @@ import { useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { Arguments } from '../../ui/text/arguments.tsx'
 import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
@@ -164,7 +165,7 @@ function RequestHeader({ approval, box }: Pick<RequestProps, 'approval' | 'box'>
       </h2>
       {danger && <Tag kind="warn">{visible(danger)}</Tag>}
       <span class="soft">
-        <a href={to('agents', [agent_id])}>{visible(agent_id)}</a> requested <When at={created_at} />
+        <a href={to('agents', [agent_id])}>{visible(agentOf(approval))}</a> requested <When at={created_at} />
         {task_id && ' for a task'}
         {expires_at && (
           <>

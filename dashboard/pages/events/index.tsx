@@ -1,5 +1,4 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { idAndName } from '../../../builtins/lib/id-and-name.ts'
 import { now } from '../../api/clock.ts'
 import { type FeedEvent, feed } from '../../api/feed.ts'
 import { type Place, refine, to } from '../../routes.ts'
@@ -8,6 +7,7 @@ import { Pick, Search } from '../../ui/lists/filters.tsx'
 import { Once } from '../../ui/once.ts'
 import { Empty } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { Code } from '../../ui/text/code.tsx'
 import { moment, newest, shortMoment, visible } from '../../ui/text/format.ts'
 import { summaryOf } from './summary.ts'
@@ -80,7 +80,7 @@ function Line({ event: { at, type, agent_id, agent_name, data } }: { event: Feed
       </button>
       {agent_id && (
         <a class="who" href={to('agents', [agent_id])}>
-          {visible(idAndName({ agent_id, name: agent_name }))}
+          {visible(agentOf({ agent_id, agent_name }))}
         </a>
       )}
       {open && <Code value={data} label={type} />}

@@ -2,7 +2,7 @@ import { useDaemon } from '../../api/daemon.ts'
 import { useModels } from '../../api/models.ts'
 import { useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
-import { labelOf } from '../../ui/text/agent-names.ts'
+import { agentOf, labelOf } from '../../ui/text/agent-names.ts'
 import { plural, visible } from '../../ui/text/format.ts'
 import type { Fleet, Member } from '../../ui/types.ts'
 
@@ -61,14 +61,14 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </p>
           </li>
         )}
-        {questions.map(({ question_id, agent_id, question }) => (
+        {questions.map(({ question_id, agent_id, agent_name, question }) => (
           <li key={question_id}>
             <a class="button" href={to('agents', [agent_id])}>
               Answer
             </a>
             <p>
               <strong>
-                {visible(agent_id)} asks: {visible(question.split('\n\n', 1)[0]!)}
+                {visible(agentOf({ agent_id, agent_name }))} asks: {visible(question.split('\n\n', 1)[0]!)}
               </strong>
             </p>
           </li>

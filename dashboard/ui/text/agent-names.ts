@@ -1,3 +1,5 @@
+import { idAndName } from '../../../builtins/lib/id-and-name.ts'
+
 interface Named {
   agent_id: string
   name: string
@@ -20,3 +22,6 @@ export const fullName = ({ agent_id, name }: Named) =>
 /** Returns an agent's name, with its id if others have the same name. */
 export const labelOf = (agent: Named, shared: ReadonlySet<string>) =>
   shared.has(agent.name) ? fullName(agent) : agent.name
+/** Returns the agent of an entry: its id, with its name if that is known and the id does not show it. */
+export const agentOf = ({ agent_id, agent_name }: { agent_id: string; agent_name?: string | null | undefined }) =>
+  idAndName({ agent_id, name: agent_name })

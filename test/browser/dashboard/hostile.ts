@@ -136,6 +136,14 @@ describe.skipIf(!hasChromium)('hostile text on the dashboard', () => {
       await page.getByText('Start a pattern').click()
       await page.getByRole('checkbox', { name: WIDE }).waitFor()
       expect(await beyond('html'), `${width}`).toBe(0)
+      for (const place of ['approvals', 'events', 'spend']) {
+        await person.at(`#/${place}`)
+        await page
+          .getByRole('link', { name: `(${WIDE})` })
+          .first()
+          .waitFor()
+        expect(await beyond('html'), `${place} ${width}`).toBe(0)
+      }
     }
     await page.setViewportSize({ width: 1280, height: 900 })
     await person.leave()

@@ -95,7 +95,10 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
 
 describe('svc watch', () => {
   it('prints plain lines into a pipe, and ends with 130 on Ctrl-C', async () => {
+    await svc(['spawn', 'coder', '--name', 'tidy'], { cwd: dir.path })
     await using watch = new RunningSvc(['watch'], { cwd: dir.path })
+    await watch.waitForOutput(/^coder-\w+ \(tidy\) {2}\w+$/m)
+    await watch.waitForOutput(/coder-\w+ \(tidy\) spawned from coder/)
     await watch.waitForOutput(new RegExp(`^${agent}  \\w+  a\\\\x1b\\[2J`, 'm'))
     await watch.waitForOutput(/agent spawned|spawned from coder/)
     expect(watch.stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)

@@ -69,14 +69,15 @@ describe('svc approvals, approve and deny', () => {
       return (await find<{ approval_id: string }>(sql, JSON.stringify({ to }))).approval_id
     }
     let denied: string
+    await svc(['spawn', 'p', '--name', 'poster'], options)
     {
-      await using _daemon = new RunningSvc(['start', '-p', 'p'], options)
+      await using _daemon = new RunningSvc(['start'], options)
       const first = await waiting(HOSTILE)
       for (const words of [['approvals'], ['approvals', 'show', first]]) {
         const { stdout, code } = await svc(words, options)
         expect(code).toBe(0)
         expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
-        expect(stdout).toContain('cannot be taken back')
+        expect(stdout).toMatch(/^ap-\w+ {2}p-\w+ \(poster\) {2}send \(cannot be taken back\)/)
         expect(stdout).toMatch(/ann\\+(u001b|x1b)\[2J/)
         // Nothing is inserted into the value, such as the indentation of output lines.
         expect(stdout).toMatch(/\\u2028x"/)
@@ -91,7 +92,7 @@ describe('svc approvals, approve and deny', () => {
     }
     // No daemon is running: the decision waits in the database.
     expect((await json<Approval>('deny', denied, '--reason', 'not Bob')).resolved_by).toBe('cli')
-    expect((await svc(['why', 'p'], options)).stdout).toMatch(/No daemon is running. Start it with: svc start/)
+    expect((await svc(['why', 'poster'], options)).stdout).toMatch(/No daemon is running. Start it with: svc start/)
     await using _again = new RunningSvc(['start'], options)
     await svc(['approve', await waiting('cy')], options)
     await find("SELECT 1 FROM goals WHERE status = 'completed'")

@@ -25,18 +25,20 @@ it('a question survives a killed daemon and can be answered on the command line'
   const options = { cwd: dir.path, env }
   const json = async <T>(...args: string[]) => JSON.parse((await svc([...args, '--json'], options)).stdout) as T
   const open = () => json<Question[]>('questions')
-  await using first = new RunningSvc(['start', '-p', 'p'], options)
+  await svc(['spawn', 'p', '--name', 'releaser'], options)
+  await using first = new RunningSvc(['start'], options)
   await until(async () => (await open()).length > 0)
   expect(await first.end('SIGKILL')).toBeNull()
   const [asked] = await open()
   const listed = await svc(['questions'], options)
+  expect(listed.stdout).toMatch(/^q-\w+ {2}p-\w+ \(releaser\) {2}asked /m)
   expect(listed.stdout).toContain(`${QUESTION}\n    1. main\n    2. stable`)
   expect((await svc(['answer', asked!.question_id, 'next', 'one'], options)).stdout).toContain('next one')
   const again = await svc(['answer', asked!.question_id, '1'], options)
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('answered already, by cli') })
   await using _second = new RunningSvc(['start'], options)
   await until(async () =>
-    (await svc(['goals', 'p'], options)).stdout.includes('It was said: The operator answered: next one'),
+    (await svc(['goals', 'releaser'], options)).stdout.includes('It was said: The operator answered: next one'),
   )
 })
 

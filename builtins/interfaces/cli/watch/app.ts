@@ -1,4 +1,5 @@
 import { errorMessage, type Ports, SvcError } from '#kernel'
+import { idAndName } from '#lib/id-and-name'
 import type { Style } from '../screen/terminal.ts'
 import type { Feed, OperatorActions } from './feed.ts'
 import { keysOf } from './keys.ts'
@@ -68,7 +69,7 @@ export class App {
     else if ((key === 'p' || key === 'n') && !agent) this.#say('There is no agent to choose.')
     else if (key === 'p') this.#do(() => actions.pauseOrResume(agent!))
     else if (key === 'n') {
-      this.#ask(`To ${agent!.agent_id}:`, message => {
+      this.#ask(`To ${idAndName(agent!)}:`, message => {
         if (message.trim() !== '') this.#do(() => actions.nudge(agent!.agent_id, message))
       })
     }

@@ -1,3 +1,4 @@
+import { idAndName } from '#lib/id-and-name'
 import type { Context, HandWritten } from '../../context.ts'
 import { Calls } from '../../operations/calls.ts'
 import { hiddenLine } from '../../parsing/hidden.ts'
@@ -63,7 +64,7 @@ async function printUpdates(
   const printAgents = ({ agents }: Snapshot) => {
     for (const agent of agents) {
       const { agent_id, status, goal, held } = agent
-      const line = plain([`${agent_id}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
+      const line = plain([`${idAndName(agent)}  ${status}  ${held ?? goal ?? ''}`.trimEnd()])
       if (printed.get(agent_id) !== line) terminal.out(json ? printableJson(JSON.stringify({ agent })) : line)
       printed.set(agent_id, line)
     }
