@@ -449,14 +449,15 @@ export const Models = token<Models>('models')
 export const ModelCaller = token<Models>('model_caller')
 
 /**
- * Why a model did not answer: rate limit, overload, another server error, no connection, time limit, an incomplete or
- * invalid answer, a bad or missing key, an empty account, a request that it declines, or that exceeds its context
- * window, has an unsupported form or parameter, or has content that the provider forbids, a provider suspended after
- * failures, or a caller that stopped. `failed` is anything else.
+ * Why a model did not answer: rate limit, overload, a model that its server still loads, another server error, no
+ * connection, time limit, an incomplete or invalid answer, a bad or missing key, an empty account, a request that it
+ * declines, or that exceeds its context window, has an unsupported form or parameter, or has content that the provider
+ * forbids, a provider suspended after failures, or a caller that stopped. `failed` is anything else.
  */
 export type ModelFailure =
   | 'rate_limited'
   | 'overloaded'
+  | 'loading'
   | 'server_error'
   | 'unreachable'
   | 'timeout'
@@ -550,6 +551,11 @@ export const ModelNameError = defineError({
 export function isRefusedForGood(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || error.transient) return false
   return ['context_overflow', 'invalid_request', 'unsupported_parameter', 'content_policy'].includes(error.kind)
+}
+
+/** Returns whether no server did any work for the call: it was not reached, still loads its model, or is suspended. */
+export function isNotReady(error: unknown): error is ModelError {
+  return error instanceof ModelError && ['unreachable', 'loading', 'resting'].includes(error.kind)
 }
 
 /** Returns whether a server refused the request as invalid, with an unknown message. */

@@ -30,6 +30,9 @@ const USAGE_WAIT_MS = 2_000
  */
 const MAX_PROVIDER_DATA_CHARS = 256 * 1024
 
+/** Interval at which a server that is loading its model is asked again, in seconds. */
+const LOADING_POLL_S = 2
+
 /** Maximum length of the name in a tool call. Providers accept 64 or 128 characters for tools. */
 const MAX_NAME_CHARS = 128
 
@@ -83,8 +86,9 @@ interface ReceivedCall extends Attempt {
 }
 
 /**
- * Gets one answer from a provider: streams it, applies time limits, and retries while that can help. An answer that
- * broke off is requested once more without streaming. The text of a further attempt replaces what was shown before.
+ * Gets one answer from a provider: streams it, applies time limits, and retries while that can help. A server that is
+ * loading its model is asked again until `first_byte_timeout`, which counts as no attempt. An answer that broke off is
+ * requested once more without streaming. The text of a further attempt replaces what was shown before.
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs
  * a package; what `admit` throws, with the spend of the attempts before
  */
@@ -114,6 +118,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
+  let isWaiting = false
   try {
     for (let n = 0; ; n++) {
       const pass = await governor.enter(to.id, total.signal).catch(error => {
@@ -157,6 +162,17 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         if (!failure) throw error
         received.billed = failure.billed || received.output_chars > 0
         plainTried ||= form === 'plain'
+        if (failure.kind === 'loading') {
+          attempts.pop()
+          const ms_left = began + settings.first_byte_timeout * 1000 - ports.clock.monotonic()
+          if (ms_left <= LOADING_POLL_S * 1000) throw giveUp(failure)
+          if (!isWaiting) logLoading(failure, call, settings)
+          isWaiting = true
+          n--
+          await settings.unbilled()
+          await ports.clock.sleep(LOADING_POLL_S * 1000, total.signal)
+          continue
+        }
         const canGoPlain: boolean = to.complete !== undefined && !plainTried
         const left = failure.transient && n < max_retries && !total.signal.aborted
         if (!left || governor.state().breaker !== 'closed') throw giveUp(failure)
@@ -277,6 +293,17 @@ function waitOf(
 ): number {
   const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
   return Math.min(Math.max(retry_delay * 2 ** n * jitter, retryAfter), retry_cap)
+}
+
+function logLoading(
+  failure: ModelError,
+  { purpose: { agent_id, goal_id, cycle_num } }: ModelCall,
+  { log, first_byte_timeout }: CallSettings,
+): void {
+  log.warn(
+    { agent_id, goal_id, cycle_num, code: 'model_loading' },
+    `${failure.message} Asking again every ${LOADING_POLL_S} s, for ${first_byte_timeout} s at most.`,
+  )
 }
 
 async function pause(

@@ -3,7 +3,7 @@ import { SHORTEST_SECRET } from '#lib/secrets'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
 import type { Endpoint } from './endpoints.ts'
-import { refusalIn } from './refusals.ts'
+import { isLoading, refusalIn } from './refusals.ts'
 
 /** Error that the `openai` package throws for an error response or a failed connection. */
 interface ApiError {
@@ -99,6 +99,9 @@ function refusal(
   if (refused) {
     const { remedy, ...facts } = refused
     return { problem: `HTTP ${status}: ${message}; ${remedy}`, transient: false, billed: false, ...facts }
+  }
+  if (isLoading(status, whole)) {
+    return { problem: `its server is loading the model (HTTP ${status}: ${message})`, kind: 'loading', billed: false }
   }
   // An exhausted quota is also a 429, but waiting does not help.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402

@@ -174,6 +174,14 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
   }
 }
 
+/**
+ * Returns whether a server is loading its model, as llama-server reports:
+ * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-http.cpp
+ */
+export function isLoading(status: number, text: string): boolean {
+  return status === 503 && /\bloading\b/i.test(text)
+}
+
 /** Returns the key of a request that a refusal is about. */
 function parameterIn(text: string): string | undefined {
   for (const { says, key, isLoose = false } of PARAMETER_SIGNS) {

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ModelProviders, Models } from '#core/models/contract'
 import models from '#core/models/index'
@@ -96,6 +98,20 @@ test('a server that is gone is reported with its address and what to do', async 
     /localhost:1234\/v1 .*start it with "lms server start" or set LMSTUDIO_BASE_URL$/,
   )
   expect(await reasonOf('llamacpp')).toMatch(/localhost:8080\/v1 .*"llama-server -m <model\.gguf> --jinja"/)
+})
+
+test('a server that is loading its model is reported as such, not as gone', async () => {
+  const body = JSON.stringify({ error: { message: 'Loading model', type: 'unavailable_error', code: 503 } })
+  const server = createServer((_, response) =>
+    response.writeHead(503, { 'content-type': 'application/json' }).end(body),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+  const { failing, host: home } = await testHostForModels(undefined, { env: { LLAMACPP_BASE_URL: url } })
+  const reason = `${url} is loading its model; it can be called when it has loaded it`
+  expect(await provider(home, 'llamacpp')).toMatchObject({ available: false, reason })
+  expect(await failing({ model: 'llamacpp' })).toMatchObject({ kind: 'loading', problem: reason })
 })
 
 test('the environment overrides the configuration', async () => {
