@@ -145,6 +145,20 @@ test('a call in reasoning that the chat template began is only considered', asyn
   expect({ left, reasoning }).toEqual({ left: '', reasoning: `Maybe ${said('a')}?` })
 })
 
+test('a call that the server left in the reasoning is read if nothing was said or called after it', async () => {
+  const qwen = '<tool_call>\n<function=file_write>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>'
+  const json = '<tool_call>\n{"name": "file_write", "arguments": {"path": "a", "content": ""}}\n</tool_call>'
+  const { call } = await testHostForModels([
+    text('', { reasoning: `I write the file.\n\n${qwen}` }),
+    text('\n\n', { reasoning: `I write the file.\n${json}\n` }),
+    text('Shall I?', { reasoning: `I could write it.\n${json}` }),
+    text('', { reasoning: `Is it ${json}? No, I leave it.` }),
+    { ...toolCall('file_write', { path: 'b', content: '' }), reasoning: `Not ${json}` },
+  ])
+  const paths = async () => (await call({ tools: [WRITE] })).tool_calls.map(each => JSON.parse(each.arguments).path)
+  for (const expected of [['a'], ['a'], [], [], ['b']]) expect(await paths()).toEqual(expected)
+})
+
 test('arguments of about a megabyte are read, or rejected as too long', async () => {
   const content = 'it\'s "quoted"\n'.repeat(70_000)
   const raw = `${JSON.stringify({ path: 'a', content }).slice(0, -1)},}`
