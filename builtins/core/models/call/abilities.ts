@@ -4,6 +4,7 @@ import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
+import { parameterRemedy } from '../providers/refusals.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
 import { type AdaptedTarget, readAnswer } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
@@ -144,7 +145,9 @@ export class Abilities {
     await this.#learned.learn(target, { lacks: [isSchema ? 'schemas' : 'tools'] })
     this.#svc.log.info(
       { code: 'model_ability' },
-      `${errorMessage(error)} From now on, its prompt describes the tools or the schema instead.`,
+      isSchema
+        ? `${target.id} does not accept response_format (${error.problem}). From now on, its prompt describes the form of the answer instead.`
+        : `${target.id} does not accept tools (${error.problem}). From now on, its prompt describes them instead.`,
     )
     return true
   }
@@ -156,7 +159,7 @@ export class Abilities {
     await this.#learned.learn(target, { omitted: [parameter] })
     this.#svc.log.warn(
       { code: 'model_parameter' },
-      `${errorMessage(error)} From now on, its requests leave out ${parameter}.`,
+      `${target.id} does not accept ${parameter} (${error.problem.replace(`; ${parameterRemedy(parameter)}`, '')}). From now on, its requests leave it out.`,
     )
     return true
   }

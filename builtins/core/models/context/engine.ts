@@ -119,7 +119,7 @@ export class ContextEngine {
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
         await this.#windows.learn(target, error.context_window, fitted)
         await this.#reportRefusal(target, purpose, fitted, error, refusals === MAX_REFUSALS)
-        if (refusals === MAX_REFUSALS) throw error
+        if (refusals === MAX_REFUSALS) throw withRemedy(error, target)
       }
     }
   }
@@ -222,6 +222,16 @@ export class ContextEngine {
       .apply([appendEvent({ type, agent_id, cycle_num, data })])
       .catch(error => this.#svc.log.error({ agent_id, error }, `cannot record the event ${type}`))
   }
+}
+
+/** Returns the error of a request that cannot be made smaller, with what to do. */
+function withRemedy(error: ModelError, { id, provider }: Target): ModelError {
+  const problem = `${error.problem}; ${largerWindow(provider)}`
+  const { kind, transient, billed, http_status, context_window, spend, text } = error
+  return new ModelError(
+    { model: id, problem },
+    { cause: error, kind, transient, billed, http_status, context_window, spend, text },
+  )
 }
 
 /** Returns a conversation without images and without `provider_data`. */

@@ -59,7 +59,8 @@ const SMALL_WINDOW = 8_000
 
 /** Says how to give a model's server a larger context window. */
 export function largerWindow({ larger_window }: Pick<ModelProvider, 'larger_window'>): string {
-  return `start its server with a larger context window${larger_window ? `: ${larger_window}` : ''}`
+  const how = larger_window ? `: ${larger_window}` : ', or choose another model (Context windows in docs/models.md)'
+  return `start its server with a larger context window${how}`
 }
 
 /** Known context windows of models, and their token ratio for each conversation, in this process. */

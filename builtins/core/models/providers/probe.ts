@@ -1,6 +1,6 @@
 import { errorMessage, type Ports, withTimeLimit, z } from '#kernel'
 import { ModelError, type ModelProblem } from '../contract.ts'
-import type { Endpoint } from './endpoints.ts'
+import { type Endpoint, pathRemedy } from './endpoints.ts'
 import { causeCode } from './faults.ts'
 import { capBody } from './fetch.ts'
 import { isLoading } from './refusals.ts'
@@ -79,7 +79,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if (!list)
         return none(
           false,
-          `${base_url}/models did not return an OpenAI-compatible list of models; check ${base_url_from}`,
+          `${base_url}/models did not return an OpenAI-compatible list of models; check ${base_url_from}${pathRemedy(endpoint)}`,
         )
       if ('loading' in list) {
         last = undefined
@@ -91,7 +91,10 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
       if ('missing' in list) {
         const silent = `${base_url} does not list its models (HTTP ${list.missing})`
-        return none(true, `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail`)
+        return none(
+          true,
+          `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail${pathRemedy(endpoint)}`,
+        )
       }
       return { available: true, models: list.data, reason: null }
     } catch (error) {

@@ -170,7 +170,7 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
   return {
     kind: 'unsupported_parameter',
     parameter,
-    remedy: `remove ${parameter} from the parameters of the model, the profile or the task`,
+    remedy: parameterRemedy(parameter),
   }
 }
 
@@ -180,6 +180,11 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
  */
 export function isLoading(status: number, text: string): boolean {
   return status === 503 && /\bloading\b/i.test(text)
+}
+
+/** Returns what to do about a parameter that is refused again after it was left out. */
+export function parameterRemedy(parameter: string): string {
+  return `remove ${parameter} from the parameters of the model, the profile or the task`
 }
 
 /** Returns the key of a request that a refusal is about. */

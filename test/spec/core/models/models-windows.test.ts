@@ -128,7 +128,10 @@ test('a server that refuses each request for its size is still asked, with reque
   const { ask, sizes } = await localHost('llamacpp', {}, () =>
     refuse(400, 'exceeds the available context size (8 tokens)'),
   )
-  for (let n = 0; n < 4; n++) await expect(ask(5_000)).rejects.toMatchObject({ kind: 'context_overflow' })
+  const problem = expect.stringMatching(
+    /\(8 tokens\); start its server with a larger context window: llama-server -m <model\.gguf> --jinja -c 16384$/,
+  )
+  for (let n = 0; n < 4; n++) await expect(ask(5_000)).rejects.toMatchObject({ kind: 'context_overflow', problem })
   expect(Math.min(...sizes())).toBeGreaterThan(100)
 })
 

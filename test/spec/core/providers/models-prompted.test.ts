@@ -70,7 +70,11 @@ test.each([
   expect(spend.attempts).toBe(1)
   await call({ tools: [LOOK] })
   expect(server.requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false, false])
-  expect(host.log.filter(({ code }) => code === 'model_ability')).toHaveLength(1)
+  expect(host.log.filter(({ code }) => code === 'model_ability').map(({ msg }) => msg)).toEqual([
+    expect.stringMatching(
+      /^openai:scripted-1 does not accept tools \(HTTP .*\)\. From now on, its prompt describes them/,
+    ),
+  ])
 })
 
 test('another refusal does not move the tools into the prompt', async () => {
@@ -133,12 +137,13 @@ test('a response schema is sent to the server, as strict when the schema allows 
 })
 
 test('a server that accepts no schema gets it in the prompt from then on', async () => {
-  const { server, call } = await testHostForModels(({ body }) =>
+  const { server, call, host } = await testHostForModels(({ body }) =>
     'response_format' in body ? refuse(400, "Unsupported parameter: 'response_format'") : text('{"ok":true}'),
   )
   expect((await call({ response_schema: SCHEMA })).text).toBe('{"ok":true}')
   await call({ response_schema: SCHEMA, tools: [LOOK] })
   expect(server.requests.map(({ body }) => 'response_format' in body)).toEqual([true, false, false])
+  expect(host.logged('openai:scripted-1 does not accept response_format (HTTP 400: ')).toHaveLength(1)
   expect(server.requests[2]?.prompt).toContain('When you have what you need, answer with one JSON object')
   expect(server.requests[2]?.prompt).toContain(JSON.stringify(SCHEMA.schema))
 })

@@ -136,6 +136,45 @@ test.for(['', '/', '/v1', '/v1/'])('Ollama is found at a model.ollama_base_url t
   expect(server.requests).toHaveLength(1)
 })
 
+test.for(['LMSTUDIO', 'VLLM', 'LLAMACPP'])('%s_BASE_URL may leave out /v1', async name => {
+  const { call, server } = await testHostForModels()
+  const local = await testHostForModels(undefined, { env: { [`${name}_BASE_URL`]: `${server.origin}/` } })
+  expect((await local.call({ model: `${name.toLowerCase()}:m` })).text).toBe('All done.')
+  expect((await call()).text).toBe('All done.')
+  expect(server.requests).toHaveLength(2)
+})
+
+test('a base URL that lacks /v1 is named where the server does not know a request', async () => {
+  const server = await modelServer()
+  onTestFinished(() => server.close())
+  // LM Studio's answer.
+  const studio = createServer(({ method, url }, response) => {
+    const body = JSON.stringify({ error: `Unexpected endpoint or method. (${method} ${url})` })
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  await new Promise<void>(resolve => studio.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void studio.close())
+  const origin = `http://127.0.0.1:${(studio.address() as AddressInfo).port}`
+  const config = providers({ studio: { base_url: origin } })
+  const { failing, host: home } = await testHostForModels(undefined, {
+    config,
+    env: { OPENAI_BASE_URL: server.origin },
+  })
+  const remedy = (key: string, url: string) =>
+    `; most servers need a base URL that ends in /v1: set ${key} to ${url}/v1`
+  expect(await failing()).toMatchObject({
+    kind: 'refused',
+    problem: `HTTP 404: no such route: POST /chat/completions${remedy('OPENAI_BASE_URL', server.origin)}`,
+  })
+  expect(await failing({ model: 'studio:m' })).toMatchObject({
+    kind: 'refused',
+    transient: false,
+    problem: expect.stringContaining(`(POST /chat/completions)${remedy('model.providers.studio.base_url', origin)}`),
+  })
+  expect((await provider(home, 'openai')).reason).toContain(remedy('OPENAI_BASE_URL', server.origin))
+  expect((await provider(home, 'studio')).reason).toContain(remedy('model.providers.studio.base_url', origin))
+})
+
 test.for([
   [{ Box: { base_url: 'http://a/v1' } }, /model\.providers\.Box: .*lower-case/],
   [{ box: { model: 'a' } }, /model\.providers\.box: .*needs a base_url/],
