@@ -1,3 +1,4 @@
+import { pythonCalls } from './python-calls.ts'
 import { brokenCalls, callsOf, elementsOf, endOfMatch, type TextCall, valuesAt } from './shapes.ts'
 
 /**
@@ -151,7 +152,7 @@ function callsIn(body: string, name: string | undefined, values: readonly unknow
   if (inner?.[1]) return [{ name: inner[1], arguments: elements ?? inner[2]!.replace(/<\/function>\s*$/, '').trim() }]
   const first = /^\s*([\w.:/-]{1,100})\s*</.exec(body)?.[1]
   if (elements && first) return [{ name: first, arguments: elements }]
-  return (values.length > 0 ? callsOf(values, false) : undefined) ?? brokenCalls(body)
+  return (values.length > 0 ? callsOf(values, false) : undefined) ?? pythonCalls(body) ?? brokenCalls(body)
 }
 
 /** Returns the position after the code or reasoning that a landmark begins. */

@@ -1,7 +1,8 @@
 import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, type ToolSpec } from '../contract.ts'
 import { mendArguments, textOfArguments } from './arguments.ts'
-import { callsInText } from './in-text.ts'
+import { callsInText, type ParsedText } from './in-text.ts'
 import { toolNamed } from './names.ts'
+import { pythonCalls } from './python-calls.ts'
 import { endOfLateReasoning, ReasoningSplitter } from './reasoning-splitter.ts'
 import { TextGate } from './text-gate.ts'
 
@@ -24,7 +25,7 @@ export class ToolCallReader {
     this.#request = request
     this.#reading = reading
     // An answer in a required format may be JSON that only looks like a call.
-    if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(!request.response_schema)
+    if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(this.#bareNames)
   }
 
   /**
@@ -71,7 +72,8 @@ export class ToolCallReader {
 
   #readCalls(all: string, cut: boolean) {
     const thoughts = endOfLateReasoning(all)?.end ?? 0
-    const found = callsInText(all.slice(thoughts), { cut, bare: !this.#request.response_schema })
+    const answer = all.slice(thoughts)
+    const found = this.#readPython(answer) ?? callsInText(answer, { cut, bare: !this.#request.response_schema })
     if (!found) return undefined
     const calls = found.calls.slice(0, MAX_TOOL_CALLS)
     const text = all.slice(0, thoughts) + found.text
@@ -79,6 +81,17 @@ export class ToolCallReader {
     if (this.#reading === 'prompted' || found.isMarked) return spoken
     // Without such markup, a model with native tool calls that names other tools is only writing about them.
     return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
+  }
+
+  /** Names of the tools whose calls may be the whole answer, without markup. */
+  get #bareNames(): readonly string[] | undefined {
+    return this.#request.response_schema ? undefined : this.#request.tools.map(({ name }) => name)
+  }
+
+  #readPython(answer: string): ParsedText | undefined {
+    const calls = this.#bareNames && pythonCalls(answer)
+    if (!calls?.every(({ name }) => this.#bareNames?.includes(name))) return undefined
+    return { text: '', calls, unread: 0, isMarked: true, isLast: true }
   }
 
   /**

@@ -45,7 +45,7 @@ describe('the repair of broken tool calls', () => {
       for (const { text: said, calls } of CALLS_IN_TEXT) {
         const shown = streamText(said, size).texts.join('')
         if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?(?:<\/think>\s*|$)/, ''))
-        else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
+        else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments|\w\(\w+=/)
       }
     },
   )
@@ -134,6 +134,22 @@ test('calls in the text are read only when there are no native ones, and only fo
   expect(both.text).toBe(said)
   expect(await call({ tools: [WRITE] })).toMatchObject({ text: '', finish_reason: 'tool_calls' })
   expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
+})
+
+test('an answer that consists only of calls as in Python is read as these calls, and nothing of it is shown', async () => {
+  const said = '[file_write(path="a", content="x = [1]\\n"), file_write(path="b", content=\'\')]'
+  const { call } = await testHostForModels([text(said), text(said), text('file_write(path="a", content="") is next.')])
+  const shown: string[] = []
+  const asked = { tools: [WRITE], onText: (piece: string) => void shown.push(piece) }
+  const { text: left, tool_calls } = await call(asked)
+  expect(tool_calls.map(each => JSON.parse(each.arguments))).toEqual([
+    { path: 'a', content: 'x = [1]\n' },
+    { path: 'b', content: '' },
+  ])
+  expect([left, shown.join('')]).toEqual(['', ''])
+  const schema = { name: 'any', schema: { type: 'object', properties: {} } }
+  expect(await call({ ...asked, response_schema: schema })).toMatchObject({ text: said, tool_calls: [] })
+  expect(await call(asked)).toMatchObject({ text: 'file_write(path="a", content="") is next.', tool_calls: [] })
 })
 
 test('a call in reasoning that the chat template began is only considered', async () => {
