@@ -396,9 +396,9 @@ export interface Summary {
 export interface Summaries {
   /**
    * Returns the limits of a summary that is due before a digest would replace the oldest turns of the next call; null
-   * when everything fits, or when `model.summary` is off.
+   * when everything fits, when `model.summary` is off, or when the model cannot be called now.
    * @param keeps maximum number of newest messages to keep; with it, a summary is always due
-   * @throws as `resolve` does
+   * @throws ModelNameError
    */
   findDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
   /** Returns the messages that ask for a summary. @param remembers whether to ask for lines worth remembering too */

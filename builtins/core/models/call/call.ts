@@ -17,6 +17,7 @@ import { endOfLateReasoning } from '../repair/reasoning-splitter.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass } from './governor.ts'
 import { limit } from './limits.ts'
+import { LoadingWait } from './loading.ts'
 import type { ShownText } from './shown-text.ts'
 import { type Attempt, spendOf } from './spend.ts'
 
@@ -29,9 +30,6 @@ const USAGE_WAIT_MS = 2_000
  * useless.
  */
 const MAX_PROVIDER_DATA_CHARS = 256 * 1024
-
-/** Interval at which a server that is loading its model is asked again, in seconds. */
-const LOADING_POLL_S = 2
 
 /** Maximum length of the name in a tool call. Providers accept 64 or 128 characters for tools. */
 const MAX_NAME_CHARS = 128
@@ -118,7 +116,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
-  let isWaiting = false
+  const loading = new LoadingWait(call, settings)
   try {
     for (let n = 0; ; n++) {
       const pass = await governor.enter(to.id, total.signal).catch(error => {
@@ -164,13 +162,10 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         plainTried ||= form === 'plain'
         if (failure.kind === 'loading') {
           attempts.pop()
-          const ms_left = began + settings.first_byte_timeout * 1000 - ports.clock.monotonic()
-          if (ms_left <= LOADING_POLL_S * 1000) throw giveUp(failure)
-          if (!isWaiting) logLoading(failure, call, settings)
-          isWaiting = true
+          if (!loading.allowsAnother) throw giveUp(failure)
           n--
           await settings.unbilled()
-          await ports.clock.sleep(LOADING_POLL_S * 1000, total.signal)
+          await loading.pause(failure, total.signal)
           continue
         }
         const canGoPlain: boolean = to.complete !== undefined && !plainTried
@@ -293,17 +288,6 @@ function waitOf(
 ): number {
   const jitter = 0.5 + ports.random.number('models.retry', call_id, n) / 2
   return Math.min(Math.max(retry_delay * 2 ** n * jitter, retryAfter), retry_cap)
-}
-
-function logLoading(
-  failure: ModelError,
-  { purpose: { agent_id, goal_id, cycle_num } }: ModelCall,
-  { log, first_byte_timeout }: CallSettings,
-): void {
-  log.warn(
-    { agent_id, goal_id, cycle_num, code: 'model_loading' },
-    `${failure.message} Asking again every ${LOADING_POLL_S} s, for ${first_byte_timeout} s at most.`,
-  )
 }
 
 async function pause(

@@ -10,8 +10,10 @@ import { renderModels } from '#core/models/render'
 import { Profiles } from '#core/profiles/contract'
 import profiles from '#core/profiles/index'
 import { systemPorts } from '#lib/system-ports'
+import { HeldClock } from '../../../support/clock.ts'
 import { fault, modelServer } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
+import { until } from '../../../support/until.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Opens a test host with the models module, which closes with the test. */
@@ -100,18 +102,27 @@ test('a server that is gone is reported with its address and what to do', async 
   expect(await reasonOf('llamacpp')).toMatch(/localhost:8080\/v1 .*"llama-server -m <model\.gguf> --jinja"/)
 })
 
-test('a server that is loading its model is reported as such, not as gone', async () => {
+test('a server that is loading its model is reported as such, and a call without a model name waits for it', async () => {
+  const server = await modelServer()
+  onTestFinished(() => server.close())
+  let loads = true
   const body = JSON.stringify({ error: { message: 'Loading model', type: 'unavailable_error', code: 503 } })
-  const server = createServer((_, response) =>
-    response.writeHead(503, { 'content-type': 'application/json' }).end(body),
-  )
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  const { failing, host: home } = await testHostForModels(undefined, { env: { LLAMACPP_BASE_URL: url } })
-  const reason = `${url} is loading its model; it can be called when it has loaded it`
+  const fetchOrLoad: typeof fetch = async (input, init) =>
+    loads ? new Response(body, { status: 503 }) : fetch(input, init)
+  const clock = new HeldClock()
+  const env = { LLAMACPP_BASE_URL: server.url }
+  const { call, host: home } = await testHostForModels(undefined, { env, clock, ports: { fetch: fetchOrLoad } })
+  const reason = `${server.url} is loading its model; it can be called when it has loaded it`
   expect(await provider(home, 'llamacpp')).toMatchObject({ available: false, reason })
-  expect(await failing({ model: 'llamacpp' })).toMatchObject({ kind: 'loading', problem: reason })
+  const answer = call({ model: 'llamacpp' })
+  await until(() => home.logged('Asking again every 2 s').length === 1)
+  await clock.advance(4_000)
+  loads = false
+  await until(async () => {
+    await clock.advance(500)
+    return server.requests.length === 1
+  })
+  expect(await answer).toMatchObject({ text: 'All done.', spend: { model: 'llamacpp:scripted-1', attempts: 1 } })
 })
 
 test('the environment overrides the configuration', async () => {
