@@ -191,7 +191,9 @@ async function receiveStream(
   const idle_ms = settings.idle_timeout * 1000
   let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
   const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
-    fault(to, `no data arrived within model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
+    fault(to, `no data arrived within model.${limited} (${settings[limited]} s)${queueHint(limited, settings)}`, {
+      kind: 'timeout',
+    }),
   )
   let over = false
   try {
@@ -212,6 +214,12 @@ async function receiveStream(
   }
   if (!received.finish_reason)
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
+}
+
+/** Returns a hint where a server may have kept the call waiting for others, as those that answer one at a time do. */
+function queueHint(limited: string, { governor }: CallSettings): string {
+  if (limited !== 'first_byte_timeout' || governor.state().in_flight < 2) return ''
+  return ` while other calls to it ran; a server that answers few at a time needs model.providers.${governor.provider}.max_concurrent`
 }
 
 async function receiveWhole({ to, request }: CallState, signal: AbortSignal, received: ReceivedCall): Promise<void> {

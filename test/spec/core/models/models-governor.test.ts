@@ -112,6 +112,20 @@ test('at most model.providers.<name>.max_concurrent attempts run at once, in the
   expect(order.slice(2)).toEqual(['2', '3', '4'])
 })
 
+test('a call that got no data while others ran names the setting for servers that answer few at a time', async () => {
+  const held = heldReplies()
+  const { failing, clock } = await testHostWithGovernor(held.script, { first_byte_timeout: 20 })
+  const calls = [failing(), failing()]
+  await until(() => held.waiting === 2)
+  await clock.advance(20_000)
+  const problem = 'no data arrived within model.first_byte_timeout (20 s)'
+  const [first, second] = await Promise.all(calls)
+  expect(first!.problem).toBe(
+    `${problem} while other calls to it ran; a server that answers few at a time needs model.providers.openai.max_concurrent`,
+  )
+  expect(second!.problem).toContain(problem)
+})
+
 test('a call stopped while queued leaves the queue without a request', async () => {
   const held = heldReplies()
   const { call, failing, server, traffic } = await testHostWithGovernor(held.script, { max_concurrent: 1 })
