@@ -28,6 +28,13 @@ const BAD_IMAGE =
   /HTTP (?:400|413|422): .*(?:could not process image|unable to process input image|unsupported image|invalid image|failed to (?:load|decode) image|cannot identify image|image.{0,40}(?:exceeds|too large|too big))/i
 const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
 
+/**
+ * Messages of llama.cpp (issue 20650) and Ollama (issues 12064, 17638) that they cannot parse a call that the model
+ * wrote.
+ */
+const UNPARSED =
+  /(?:HTTP 500|reported): .*(?:Failed to parse (?:input at pos|tool call arguments)|error parsing tool call)/i
+
 const UNREADABLE = 'not shown to the model, because its server refused it'
 const GONE = 'no longer kept'
 
@@ -63,12 +70,14 @@ export class Abilities {
   #adaptProvider(target: Target, mode: ToolCalls): Pick<AdaptedTarget, 'stream' | 'complete'> {
     const { provider } = target
     let isUnreadable = false
+    /** Whether the server could not parse a call that the model wrote. */
+    let isUnparsed = false
     const form = async (whole: ModelRequest): Promise<{ sent: ModelRequest; reading: Reading }> => {
       const { lacks, omitted } = await this.#learned.of(target)
       const isBlind = lacks.includes('vision')
       const reason = isBlind ? undefined : UNREADABLE
       const request = isBlind || isUnreadable ? { ...whole, messages: nameImages(whole.messages, reason) } : whole
-      const prompted = mode === 'prompted' || (mode === 'auto' && lacks.includes('tools'))
+      const prompted = mode === 'prompted' || (mode === 'auto' && (isUnparsed || lacks.includes('tools')))
       const schemaInPrompt = request.response_schema && (!provider.structured || lacks.includes('schemas'))
       const omit = omitted.length > 0 ? { omit: new Set(omitted) } : {}
       const adaptedRequest = { ...(schemaInPrompt ? withSchemaInPrompt(request) : request), ...omit }
@@ -76,6 +85,12 @@ export class Abilities {
       return { sent: adaptedRequest, reading: mode === 'auto' ? 'either' : 'native' }
     }
     const learn = async (error: unknown, sent: ModelRequest) => {
+      if (mode === 'auto' && sent.tools.length > 0 && error instanceof ModelError && UNPARSED.test(error.message)) {
+        isUnparsed = true
+        const what = `The server of ${target.id} could not parse a tool call of the model (${error.problem})`
+        this.#svc.log.info({ code: 'model_ability' }, `${what}. This call is repeated with the tools in the prompt.`)
+        return true
+      }
       const isLearned = await this.#learn(error, sent, target, mode)
       isUnreadable ||= isLearned && isBadImage(error)
       return isLearned

@@ -35,6 +35,8 @@ const STYLES: readonly Style[] = [
   { open: /\[TOOL_CALLS\]/y, close: /(?=\[TOOL_CALLS\])|$/g },
   // Llama 3.1
   { open: /<\|python_tag\|>/y, close: /<\|eom_id\|>|<\|eot_id\|>|$/g },
+  // LFM2
+  { open: /<\|tool_call_start\|>/y, close: /<\|tool_call_end\|>/g },
   // Granite, Phi, Firefunction
   { open: /<\|tool_calls?\|>|<tool_calls>|functools(?=\[)/y, close: /<\|\/tool_calls?\|>|<\/tool_calls>|$/g },
   // DeepSeek
