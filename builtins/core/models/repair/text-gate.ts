@@ -8,6 +8,7 @@ const OPENINGS = [
   '<function_calls',
   '<invoke',
   '[TOOL_CALLS]',
+  '[TOOL_REQUEST]',
   'functools[',
   '<｜tool',
 ]
@@ -134,7 +135,7 @@ function mayBeCall(text: string): Possibility {
 
 function fenceMayBeCall(text: string, bare: boolean): Possibility {
   const line = text.slice(0, ENOUGH).indexOf('\n')
-  if (/^```tool_call/.test(text)) return 'yes'
+  if (/^```tool_c(?:all|ode)/.test(text)) return 'yes'
   if (line < 0) return text.length < 20 ? 'unknown' : 'no'
   return bare && /^```(?:json)?\s*$/.test(text.slice(0, line)) ? mayBeCall(text.slice(line)) : 'no'
 }

@@ -45,7 +45,10 @@ describe('the repair of broken tool calls', () => {
       for (const { text: said, calls } of CALLS_IN_TEXT) {
         const shown = streamText(said, size).texts.join('')
         if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?(?:<\/think>\s*|$)/, ''))
-        else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments|\w\(\w+=/)
+        else
+          expect(shown).not.toMatch(
+            /tool_call|<function|TOOL_(?:CALLS|REQUEST)|tool_code|<invoke|Action Input|arguments|\w\(\w+=/,
+          )
       }
     },
   )
