@@ -3,7 +3,7 @@ import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
-import { firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
+import { chunkTimeouts, firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
 import { ContextEngine } from '../context/engine.ts'
 import {
   CallLimits,
@@ -191,8 +191,6 @@ export class Caller {
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observe({ call_id, model: target.id, call })
-    const own = target.provider.free === true
-    const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.adapt(target, mode), {
       ...config,
       max_retries: retries.max_retries,
@@ -205,7 +203,7 @@ export class Caller {
       failover_from,
       admit,
       unbilled,
-      first_byte_timeout,
+      ...chunkTimeouts({ ...config, total_timeout: share }, target.provider.free === true),
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

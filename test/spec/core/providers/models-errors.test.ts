@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it, onTestFinished } from 'vitest'
-import { fault, text } from '../../../support/index.ts'
+import { fault, HeldClock, text, together, toolCall, until } from '../../../support/index.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Starts a server that gives this answer to every completion, and returns the error of a call. */
@@ -80,6 +80,34 @@ it.each([
 it('an error with HTTP 200 is reported with its message', async () => {
   const { error } = await answering(200, JSON.stringify({ error: { message: 'the model crashed', code: 500 } }))
   expect(error.problem).toMatch(/the model crashed/)
+})
+
+it.each([
+  ['your own', true, 100_000],
+  ['another', false, 29_000],
+] as const)('the idle limit of %s server leaves time for a tool call in one chunk', async (_, free, pause_ms) => {
+  const clock = new HeldClock()
+  let goOn = () => {}
+  const held = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  const late = { ...together(text('I write it.'), toolCall('look', { n: 1 })), until: held }
+  const config = { daemon: { max_retries: 0 }, model: { providers: { openai: { free } } } }
+  const { call, failing } = await testHostForModels([late, { ...late, until: new Promise(() => {}) }], {
+    clock,
+    config,
+  })
+  const shown: string[] = []
+  const answer = call({ onText: piece => void shown.push(piece) })
+  await until(() => shown.length > 0)
+  await clock.advance(pause_ms)
+  goOn()
+  expect((await answer).tool_calls).toMatchObject([{ name: 'look' }])
+  shown.length = 0
+  const failed = failing({ onText: piece => void shown.push(piece) })
+  await until(() => shown.length > 0)
+  await clock.advance(free ? 121_000 : 31_000)
+  expect((await failed).problem).toBe(`no data arrived within model.idle_timeout (${free ? 120 : 30} s)`)
 })
 
 it('a server that is slow to start its answer has a time limit of its own, model.first_byte_timeout', async () => {
