@@ -51,7 +51,7 @@ interface Description {
   parameter?: string
 }
 
-function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
+function describe(error: unknown, { base_url, start }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
       problem: `${base_url} sent an answer that does not match its protocol (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
@@ -76,7 +76,8 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   }
   const reason = causeCode(error)
   if (reason && UNREACHED.test(reason)) {
-    const problem = `${base_url} cannot be reached (${reason}); is the server running?`
+    const next = start ? `start it with "${start}"` : 'is the server running?'
+    const problem = `${base_url} cannot be reached (${reason}); ${next}`
     return { problem, kind: 'unreachable', billed: false }
   }
   return {
