@@ -74,7 +74,9 @@ export const ModelConfig = z.object({
     .number()
     .positive()
     .default(30)
-    .describe('Seconds without a chunk after which a stream counts as stalled'),
+    .describe(
+      'Seconds without a chunk after which a stream counts as stalled; for Ollama, which sends a tool call in one chunk, four times as long, and at most half of total_timeout',
+    ),
   first_byte_timeout: z
     .number()
     .min(0)
@@ -134,6 +136,8 @@ export const RetryConfig = z.object({
  * before they answer.
  */
 const [FIRST_BYTE_FACTOR, OWN_SERVER_FACTOR] = [4, 8]
+/** Factor of the limit between two chunks for Ollama. */
+const OLLAMA_IDLE_FACTOR = 4
 
 type Timeouts = Readonly<Pick<ModelConfig, 'idle_timeout' | 'first_byte_timeout' | 'total_timeout'>>
 
@@ -143,6 +147,21 @@ type Timeouts = Readonly<Pick<ModelConfig, 'idle_timeout' | 'first_byte_timeout'
  */
 export function firstByteTimeout({ first_byte_timeout, idle_timeout, total_timeout }: Timeouts, own: boolean): number {
   return first_byte_timeout || Math.min(idle_timeout * (own ? OWN_SERVER_FACTOR : FIRST_BYTE_FACTOR), total_timeout)
+}
+
+/**
+ * Returns the maximum waits for the first chunk of an answer and between two chunks, in seconds. Ollama sends a tool call
+ * in one chunk, which it may take minutes to write (issues 14858, 16279).
+ */
+export function chunkTimeouts(
+  timeouts: Timeouts,
+  { name, free }: { name: string; free?: boolean | undefined },
+): Omit<Timeouts, 'total_timeout'> {
+  const { idle_timeout: idle, total_timeout } = timeouts
+  return {
+    first_byte_timeout: firstByteTimeout(timeouts, free === true),
+    idle_timeout: name === 'ollama' ? Math.max(idle, Math.min(idle * OLLAMA_IDLE_FACTOR, total_timeout / 2)) : idle,
+  }
 }
 
 /** Returns the maximum duration of one call with all its retries, in milliseconds. */

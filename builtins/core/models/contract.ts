@@ -396,9 +396,9 @@ export interface Summary {
 export interface Summaries {
   /**
    * Returns the limits of a summary that is due before a digest would replace the oldest turns of the next call; null
-   * when everything fits, or when `model.summary` is off.
+   * when everything fits, when `model.summary` is off, or when the model cannot be called now.
    * @param keeps maximum number of newest messages to keep; with it, a summary is always due
-   * @throws as `resolve` does
+   * @throws ModelNameError
    */
   findDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null>
   /** Returns the messages that ask for a summary. @param remembers whether to ask for lines worth remembering too */
@@ -449,14 +449,15 @@ export const Models = token<Models>('models')
 export const ModelCaller = token<Models>('model_caller')
 
 /**
- * Why a model did not answer: rate limit, overload, another server error, no connection, time limit, an incomplete or
- * invalid answer, a bad or missing key, an empty account, a request that it declines, or that exceeds its context
- * window, has an unsupported form or parameter, or has content that the provider forbids, a provider suspended after
- * failures, or a caller that stopped. `failed` is anything else.
+ * Why a model did not answer: rate limit, overload, a model that its server still loads, another server error, no
+ * connection, time limit, an incomplete or invalid answer, a bad or missing key, an empty account, a request that it
+ * declines, or that exceeds its context window, has an unsupported form or parameter, or has content that the provider
+ * forbids, a provider suspended after failures, or a caller that stopped. `failed` is anything else.
  */
 export type ModelFailure =
   | 'rate_limited'
   | 'overloaded'
+  | 'loading'
   | 'server_error'
   | 'unreachable'
   | 'timeout'
@@ -550,6 +551,11 @@ export const ModelNameError = defineError({
 export function isRefusedForGood(error: unknown): error is ModelError {
   if (!(error instanceof ModelError) || error.transient) return false
   return ['context_overflow', 'invalid_request', 'unsupported_parameter', 'content_policy'].includes(error.kind)
+}
+
+/** Returns whether no server did any work for the call: it was not reached, still loads its model, or is suspended. */
+export function isNotReady(error: unknown): error is ModelError {
+  return error instanceof ModelError && ['unreachable', 'loading', 'resting'].includes(error.kind)
 }
 
 /** Returns whether a server refused the request as invalid, with an unknown message. */

@@ -124,6 +124,7 @@ function stateOf({ available, reason, notice, free_because, traffic }: Provider)
     return `${failures} failures in a row, ${next}: ${last_failure}`
   }
   if (backing_off_ms > 0) return `no calls for ${seconds(backing_off_ms)}: ${last_failure}`
+  if (last_failure) return `the last call failed: ${last_failure}`
   const free = free_because && free_because !== notice ? `free: ${free_because}` : undefined
   return notice ?? reason ?? free ?? 'ready'
 }

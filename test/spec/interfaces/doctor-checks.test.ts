@@ -112,7 +112,8 @@ it('a small context window is reported with the way to a larger one, also by svc
   const files = { 'models.yaml': 'models: { "openai:scripted": { context_window: 4096 } }\n' }
   await using home = await testHostWithModel(() => undefined, { builtins: [doctor], files })
   const problem = 'the context window of openai:scripted has 4096 tokens, and most agents need 8000 or more'
-  const remedy = 'start its server with a larger context window'
+  const remedy =
+    'start its server with a larger context window, or choose another model (Context windows in docs/models.md)'
   expect(await runCheck(home, 'context_window')).toMatchObject({ level: 'warn', message: problem, remedy })
   const id = await spawn(home)
   expect(await home.kernel.invoke('agents.why', { id })).toMatchObject({ warning: `${problem}; ${remedy}` })

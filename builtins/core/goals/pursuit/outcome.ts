@@ -1,5 +1,5 @@
 import { Agents } from '#core/agents/contract'
-import type { Spend } from '#core/models/contract'
+import { isNotReady, type Spend } from '#core/models/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
 import { DaemonFrozenError } from '#platform/daemon/contract'
 import { type Cycle, FencedError } from '#platform/heartbeat/contract'
@@ -11,6 +11,8 @@ import { endGoal, endTranscript } from '../repository.ts'
 
 /** Maximum rest of an agent whose model fails, in milliseconds. */
 const LONGEST_REST_MS = 600_000
+/** Maximum rest while no server of the model is ready: another attempt costs nothing, and it may start at any time. */
+const LONGEST_WAIT_MS = 60_000
 
 /** The writes that end a goal: its state, its transcript, its event. */
 export function goalEnding(
@@ -57,20 +59,22 @@ function outOfBudget(svc: PluginHandle, cycle: Cycle, waiting_for: string): void
 
 /**
  * Records a failure of the agent, which then rests, longer after each failure in a row.
- * @param retryAfter minimum rest, in seconds
+ * @param error sets the minimum rest by its `retryAfter`, and the maximum by whether a server was ready
  */
 export function restAfter(
   svc: PluginHandle,
   config: Pick<GoalsConfig, 'max_failures'>,
   cycle: Cycle,
   sentence: string,
-  retryAfter = 0,
+  error?: unknown,
 ): void {
   const failures = (cycle.get(ActiveAgent)?.failures ?? 0) + 1
   const waiting_for = failures >= config.max_failures ? sentence : null
   cycle.effects.push(svc.use(Agents).recordOutcome({ agent_id: cycle.agent_id, error: sentence, waiting_for }))
   const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
-  const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(LONGEST_REST_MS, heartbeat))
+  const longest = isNotReady(error) ? LONGEST_WAIT_MS : LONGEST_REST_MS
+  const rest = Math.min(heartbeat * 2 ** Math.min(failures, 16), Math.max(longest, heartbeat))
+  const retryAfter = error instanceof SvcError ? (error.retryAfter ?? 0) : 0
   cycle.run_at = svc.clock.ms() + Math.max(rest, Math.min(retryAfter * 1000, LONGEST_REST_MS))
 }
 
@@ -100,7 +104,7 @@ export async function orFail(
       return
     }
     const sentence = errorMessage(error)
-    restAfter(svc, config, cycle, sentence, error instanceof SvcError ? error.retryAfter : 0)
+    restAfter(svc, config, cycle, sentence, error)
     cycle.result = 'error'
     cycle.error = error
     cycle.done = true

@@ -4,6 +4,7 @@ import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
+import { parameterRemedy } from '../providers/refusals.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
 import { type AdaptedTarget, readAnswer } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
@@ -26,6 +27,13 @@ const NO_VISION =
 const BAD_IMAGE =
   /HTTP (?:400|413|422): .*(?:could not process image|unable to process input image|unsupported image|invalid image|failed to (?:load|decode) image|cannot identify image|image.{0,40}(?:exceeds|too large|too big))/i
 const NO_SCHEMA = /HTTP (?:400|404|422|500|501): .*(?:response[_ ]?format|json[_ ]schema|structured output|grammar)/i
+
+/**
+ * Messages of llama.cpp (issue 20650) and Ollama (issues 12064, 17638) that they cannot parse a call that the model
+ * wrote.
+ */
+const UNPARSED =
+  /(?:HTTP 500|reported): .*(?:Failed to parse (?:input at pos|tool call arguments)|error parsing tool call)/i
 
 const UNREADABLE = 'not shown to the model, because its server refused it'
 const GONE = 'no longer kept'
@@ -62,12 +70,14 @@ export class Abilities {
   #adaptProvider(target: Target, mode: ToolCalls): Pick<AdaptedTarget, 'stream' | 'complete'> {
     const { provider } = target
     let isUnreadable = false
+    /** Whether the server could not parse a call that the model wrote. */
+    let isUnparsed = false
     const form = async (whole: ModelRequest): Promise<{ sent: ModelRequest; reading: Reading }> => {
       const { lacks, omitted } = await this.#learned.of(target)
       const isBlind = lacks.includes('vision')
       const reason = isBlind ? undefined : UNREADABLE
       const request = isBlind || isUnreadable ? { ...whole, messages: nameImages(whole.messages, reason) } : whole
-      const prompted = mode === 'prompted' || (mode === 'auto' && lacks.includes('tools'))
+      const prompted = mode === 'prompted' || (mode === 'auto' && (isUnparsed || lacks.includes('tools')))
       const schemaInPrompt = request.response_schema && (!provider.structured || lacks.includes('schemas'))
       const omit = omitted.length > 0 ? { omit: new Set(omitted) } : {}
       const adaptedRequest = { ...(schemaInPrompt ? withSchemaInPrompt(request) : request), ...omit }
@@ -75,6 +85,12 @@ export class Abilities {
       return { sent: adaptedRequest, reading: mode === 'auto' ? 'either' : 'native' }
     }
     const learn = async (error: unknown, sent: ModelRequest) => {
+      if (mode === 'auto' && sent.tools.length > 0 && error instanceof ModelError && UNPARSED.test(error.message)) {
+        isUnparsed = true
+        const what = `The server of ${target.id} could not parse a tool call of the model (${error.problem})`
+        this.#svc.log.info({ code: 'model_ability' }, `${what}. This call is repeated with the tools in the prompt.`)
+        return true
+      }
       const isLearned = await this.#learn(error, sent, target, mode)
       isUnreadable ||= isLearned && isBadImage(error)
       return isLearned
@@ -144,7 +160,9 @@ export class Abilities {
     await this.#learned.learn(target, { lacks: [isSchema ? 'schemas' : 'tools'] })
     this.#svc.log.info(
       { code: 'model_ability' },
-      `${errorMessage(error)} From now on, its prompt describes the tools or the schema instead.`,
+      isSchema
+        ? `${target.id} does not accept response_format (${error.problem}). From now on, its prompt describes the form of the answer instead.`
+        : `${target.id} does not accept tools (${error.problem}). From now on, its prompt describes them instead.`,
     )
     return true
   }
@@ -156,7 +174,7 @@ export class Abilities {
     await this.#learned.learn(target, { omitted: [parameter] })
     this.#svc.log.warn(
       { code: 'model_parameter' },
-      `${errorMessage(error)} From now on, its requests leave out ${parameter}.`,
+      `${target.id} does not accept ${parameter} (${error.problem.replace(`; ${parameterRemedy(parameter)}`, '')}). From now on, its requests leave it out.`,
     )
     return true
   }

@@ -23,7 +23,7 @@ export interface OpenAnswer {
 /**
  * Reads an answer to its end, and repairs its tool calls.
  * @param ask sends the request in the form that is currently believed to work
- * @param learn returns whether an error, before any text, shows that another form can help
+ * @param learn returns whether an error shows that another form can help
  */
 export async function readAnswer(
   ask: () => Promise<OpenAnswer>,
@@ -41,7 +41,8 @@ export async function readAnswer(
       })
     } catch (error) {
       void Promise.resolve(pieces.return?.()).catch(() => {})
-      if (begun || !(await learn(error))) throw error
+      // What an error in the middle of an answer shows is used by the next attempt.
+      if (!(await learn(error)) || begun) throw error
     }
   }
 }

@@ -17,6 +17,7 @@ import { endOfLateReasoning } from '../repair/reasoning-splitter.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass } from './governor.ts'
 import { limit } from './limits.ts'
+import { LoadingWait } from './loading.ts'
 import type { ShownText } from './shown-text.ts'
 import { type Attempt, spendOf } from './spend.ts'
 
@@ -83,8 +84,9 @@ interface ReceivedCall extends Attempt {
 }
 
 /**
- * Gets one answer from a provider: streams it, applies time limits, and retries while that can help. An answer that
- * broke off is requested once more without streaming. The text of a further attempt replaces what was shown before.
+ * Gets one answer from a provider: streams it, applies time limits, and retries while that can help. A server that is
+ * loading its model is asked again until `first_byte_timeout`, which counts as no attempt. An answer that broke off is
+ * requested once more without streaming. The text of a further attempt replaces what was shown before.
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs
  * a package; what `admit` throws, with the spend of the attempts before
  */
@@ -114,6 +116,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
+  const loading = new LoadingWait(call, settings)
   try {
     for (let n = 0; ; n++) {
       const pass = await governor.enter(to.id, total.signal).catch(error => {
@@ -157,6 +160,14 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         if (!failure) throw error
         received.billed = failure.billed || received.output_chars > 0
         plainTried ||= form === 'plain'
+        if (failure.kind === 'loading') {
+          attempts.pop()
+          if (!loading.allowsAnother) throw giveUp(failure)
+          n--
+          await settings.unbilled()
+          await loading.pause(failure, total.signal)
+          continue
+        }
         const canGoPlain: boolean = to.complete !== undefined && !plainTried
         const left = failure.transient && n < max_retries && !total.signal.aborted
         if (!left || governor.state().breaker !== 'closed') throw giveUp(failure)
@@ -180,7 +191,9 @@ async function receiveStream(
   const idle_ms = settings.idle_timeout * 1000
   let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
   const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
-    fault(to, `no data arrived within model.${limited} (${settings[limited]} s)`, { kind: 'timeout' }),
+    fault(to, `no data arrived within model.${limited} (${settings[limited]} s)${queueHint(limited, settings)}`, {
+      kind: 'timeout',
+    }),
   )
   let over = false
   try {
@@ -201,6 +214,12 @@ async function receiveStream(
   }
   if (!received.finish_reason)
     throw fault(to, 'the answer broke off before its end', { kind: 'broken', interrupted: true })
+}
+
+/** Returns a hint where a server may have kept the call waiting for others, as those that answer one at a time do. */
+function queueHint(limited: string, { governor }: CallSettings): string {
+  if (limited !== 'first_byte_timeout' || governor.state().in_flight < 2) return ''
+  return ` while other calls to it ran; a server that answers few at a time needs model.providers.${governor.provider}.max_concurrent`
 }
 
 async function receiveWhole({ to, request }: CallState, signal: AbortSignal, received: ReceivedCall): Promise<void> {

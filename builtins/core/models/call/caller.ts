@@ -3,7 +3,7 @@ import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
 import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
-import { firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
+import { chunkTimeouts, firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
 import { ContextEngine } from '../context/engine.ts'
 import {
   CallLimits,
@@ -29,6 +29,7 @@ import { type ModelParameters, mergeParameters } from '../parameters/contract.ts
 import { Abilities } from './abilities.ts'
 import { callModel } from './call.ts'
 import type { Governor } from './governor.ts'
+import { LoadingWait } from './loading.ts'
 import { ShownText } from './shown-text.ts'
 import { boundOf, priceStateOf } from './spend.ts'
 
@@ -90,13 +91,15 @@ export class Caller {
   }
 
   /**
-   * Returns the limits of a summary for a call; null when none is needed or wanted. @throws ModelNameError, ModelError
+   * Returns the limits of a summary for a call; null when none is needed or wanted, or no model can be called now, which
+   * the call itself reports. @throws ModelNameError
    */
   async summaryDue(call: MeasuredCall, keeps?: number): Promise<SummaryDue | null> {
     const { config, resolve } = this.#parts
     if (!config.summary) return null
-    const target = await resolve(modelOf(call, config.planning_model))
-    const writer = config.summary_model ? await resolve(config.summary_model) : target
+    const target = await resolve(modelOf(call, config.planning_model)).catch(nullIfSilent)
+    const writer = config.summary_model ? await resolve(config.summary_model).catch(nullIfSilent) : target
+    if (!target || !writer) return null
     return this.#context.summaryDue({ target, writer }, await this.#withParameters(target, call), keeps)
   }
 
@@ -115,7 +118,7 @@ export class Caller {
       const next = names[n + 1]
       let model = names[n] || 'by default'
       try {
-        const target = await this.#parts.resolve(names[n] ?? null)
+        const target = await this.#resolve(names[n] ?? null, call)
         model = target.id
         // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
@@ -131,6 +134,25 @@ export class Caller {
         await this.#logFallback(call, model, next, failure)
         // A model that took long to load leaves the others enough time to answer.
         left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
+      }
+    }
+  }
+
+  /** Resolves a name. Waits for a server that is loading the only model it has. */
+  async #resolve(name: string | null, call: ModelCall): Promise<Target> {
+    const { ports, log } = this.#svc
+    const loading = new LoadingWait(call, {
+      ports,
+      log,
+      first_byte_timeout: firstByteTimeout(this.#parts.config, true),
+    })
+    for (;;) {
+      try {
+        return await this.#parts.resolve(name)
+      } catch (error) {
+        const isLoading = error instanceof ModelError && error.kind === 'loading'
+        if (!isLoading || call.signal.aborted || !loading.allowsAnother) throw error
+        await loading.pause(error, call.signal)
       }
     }
   }
@@ -169,8 +191,6 @@ export class Caller {
     }
     const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observe({ call_id, model: target.id, call })
-    const own = target.provider.free === true
-    const first_byte_timeout = firstByteTimeout({ ...config, total_timeout: share }, own)
     const answer = await callModel(call, this.#abilities.adapt(target, mode), {
       ...config,
       max_retries: retries.max_retries,
@@ -183,7 +203,7 @@ export class Caller {
       failover_from,
       admit,
       unbilled,
-      first_byte_timeout,
+      ...chunkTimeouts({ ...config, total_timeout: share }, target.provider),
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })
@@ -268,6 +288,11 @@ function outputLimit(
 
 function isSilence(error: unknown): error is UnavailableError {
   return error instanceof ModelError || error instanceof MissingDependencyError
+}
+
+function nullIfSilent(error: unknown): null {
+  if (isSilence(error)) return null
+  throw error
 }
 
 function namesNone(model: string, cause: Error): ModelError {

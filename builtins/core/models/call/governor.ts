@@ -155,7 +155,9 @@ export class Governor {
       if (outcome === 'answered' || outcome.kind !== 'stopped') this.#recover()
       return
     }
+    if (outcome.kind === 'loading') this.#recover()
     this.#lastFailure = outcome.problem
+    if (outcome.kind === 'loading') return
     if (outcome.kind === 'rate_limited' || outcome.kind === 'overloaded') {
       this.#notBefore = Math.max(this.#notBefore, this.#clock.monotonic() + wait_ms)
       this.#wary = true

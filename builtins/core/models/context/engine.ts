@@ -104,7 +104,7 @@ export class ContextEngine {
         const { max_tokens, thinking_tokens } = fitted
         const parameters = fittedParameters(call, thinking_tokens)
         const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
-        const cut_at = this.#windows.calibrate(target, purpose, fitted, answer.spend)
+        const cut_at = await this.#windows.calibrate(target, purpose, fitted, answer.spend)
         if (cut_at !== undefined) await this.#noteCutByServer(target, purpose, fitted, cut_at)
         // Only the size changed, so the first request was refused for its size.
         if (refused && isSame(conversation, plain(conversation)))
@@ -119,7 +119,7 @@ export class ContextEngine {
         if (!(error instanceof ModelError) || error.kind !== 'context_overflow') throw error
         await this.#windows.learn(target, error.context_window, fitted)
         await this.#reportRefusal(target, purpose, fitted, error, refusals === MAX_REFUSALS)
-        if (refusals === MAX_REFUSALS) throw error
+        if (refusals === MAX_REFUSALS) throw withRemedy(error, target)
       }
     }
   }
@@ -200,7 +200,7 @@ export class ContextEngine {
   async #noteCutByServer(target: Target, purpose: CallPurpose, fitted: FittedRequest, cut_at: number): Promise<void> {
     await this.#windows.learn(target, cut_at, fitted)
     const { system, tools, messages } = fitted.sections
-    const read = `The server of ${target.id} read only ${cut_at} of about ${system + tools + messages} tokens`
+    const read = `The server of ${target.id} read at most ${cut_at} of about ${system + tools + messages} tokens`
     const why = 'it cuts requests to its context window and reports no error'
     this.#log(purpose, 'context_cut', `${read}: ${why}; ${largerWindow(target.provider)}`)
   }
@@ -222,6 +222,16 @@ export class ContextEngine {
       .apply([appendEvent({ type, agent_id, cycle_num, data })])
       .catch(error => this.#svc.log.error({ agent_id, error }, `cannot record the event ${type}`))
   }
+}
+
+/** Returns the error of a request that cannot be made smaller, with what to do. */
+function withRemedy(error: ModelError, { id, provider }: Target): ModelError {
+  const problem = `${error.problem}; ${largerWindow(provider)}`
+  const { kind, transient, billed, http_status, context_window, spend, text } = error
+  return new ModelError(
+    { model: id, problem },
+    { cause: error, kind, transient, billed, http_status, context_window, spend, text },
+  )
 }
 
 /** Returns a conversation without images and without `provider_data`. */

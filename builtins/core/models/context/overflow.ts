@@ -45,6 +45,9 @@ const OVERFLOW_SIGNS: readonly OverflowSign[] = [
     says: /greater than the context length|n_keep\W.{0,20}>= ?n_ctx|context length of only|context size has been exceeded/i,
     window: /(?:n_ctx\W{0,3}|context length (?:of )?(?:only )?)(\d[\d,]*)/i,
   },
+  { of: 'Ollama', says: /prompt is longer than the context length/i },
+  // A template's error after Ollama dropped the oldest messages, with the user's.
+  { of: 'Ollama with Qwen', says: /no user query found in messages/i },
   { of: 'GitHub Copilot', says: /prompt token count.*exceeds the limit of/i, window: /limit of (\d[\d,]*)/i },
   { of: 'MiniMax', says: /context window exceeds limit/i, window: /limit \D*(\d[\d,]*)/i },
   { of: 'Kimi', says: /exceeded model token limit/i, window: /token limit: (\d[\d,]*)/i },

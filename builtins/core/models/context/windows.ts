@@ -4,6 +4,7 @@ import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
+import { hasImages } from './vision.ts'
 
 /** Assumed window of an unknown model, in tokens: large, because a refusal corrects it, while cutting loses content. */
 const ASSUMED_WINDOW = 400_000
@@ -11,6 +12,8 @@ const ASSUMED_WINDOW = 400_000
 const ASK_AGAIN_MS = 60_000
 /** Minimum number of estimated tokens by which a request must have grown to show that its server cuts it. */
 const MIN_GROWTH = 32
+/** Smallest share of estimated tokens that a tokenizer counts; Russian text comes closest to it. */
+const LEAST_COUNTED = 0.5
 /** Share of its estimated tokens below which a request may have been cut by its server. */
 const CUT_SHARE = 0.9
 /** Maximum number of conversations whose ratio is remembered; the least recently used is dropped. */
@@ -59,7 +62,8 @@ const SMALL_WINDOW = 8_000
 
 /** Says how to give a model's server a larger context window. */
 export function largerWindow({ larger_window }: Pick<ModelProvider, 'larger_window'>): string {
-  return `start its server with a larger context window${larger_window ? `: ${larger_window}` : ''}`
+  const how = larger_window ? `: ${larger_window}` : ', or choose another model (Context windows in docs/models.md)'
+  return `start its server with a larger context window${how}`
 }
 
 /** Known context windows of models, and their token ratio for each conversation, in this process. */
@@ -122,13 +126,25 @@ export class ContextWindows {
 
   /**
    * Corrects the estimate of a conversation by the usage that its provider reported.
-   * @returns the window at which the server cut the request, as Ollama does without an error; undefined if it did not
+   * @returns the window at which the server cut the request, as Ollama does without an error; undefined if that is not
+   * certain
    */
-  calibrate(target: Target, purpose: CallPurpose, { sections }: FittedRequest, spend: Spend): number | undefined {
+  async calibrate(
+    target: Target,
+    purpose: CallPurpose,
+    { sections, messages }: FittedRequest,
+    spend: Spend,
+  ): Promise<number | undefined> {
     this.#askOnceLoaded(target)
     const estimate = sections.system + sections.tools + sections.messages
-    if (spend.estimated || spend.attempts !== 1 || estimate === 0) return undefined
     const conversation = this.#conversationOf(target.id, purpose)
+    // Ollama reports its window only once the model is loaded, and drops the oldest messages of what exceeds it.
+    const reported = estimate * LEAST_COUNTED > SMALLEST_WINDOW ? await this.#askServer(target) : null
+    if (reported !== null && reported < estimate * LEAST_COUNTED && !hasImages(messages)) {
+      conversation.ratio = Math.max(conversation.ratio, 1)
+      return reported
+    }
+    if (spend.estimated || spend.attempts !== 1 || estimate === 0) return undefined
     const { last } = conversation
     const { input_tokens } = spend
     conversation.last = { estimate, counted: input_tokens }

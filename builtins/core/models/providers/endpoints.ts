@@ -156,7 +156,7 @@ function endpoint(
   const variable = (suffix: string) => env[`${prefix}_${suffix}`]?.trim() || undefined
   const ofEnvironment = variable('BASE_URL')
   const own = ofEnvironment ?? settings.base_url
-  const at = name === 'ollama' ? withVersion(own ?? base_url) : (own ?? base_url).replace(/\/+$/, '')
+  const at = start === undefined ? (own ?? base_url).replace(/\/+$/, '') : withVersion(own ?? base_url)
   const key_env = settings.api_key_env ?? `${prefix}_API_KEY`
   const free_because = freeReason(name, at, start !== undefined, settings.free)
   return {
@@ -183,10 +183,23 @@ function freeReason(name: string, at: string, ownServer: boolean, configured: bo
   return ownServer ? `${name} is your own server` : undefined
 }
 
-/** Adds the path `/v1` to an Ollama URL that has none, because Ollama serves the protocol there. */
+/** Adds the path `/v1` to a URL that has none. Ollama, LM Studio, vLLM and llama.cpp serve the protocol there. */
 function withVersion(url: string): string {
   const bare = url.replace(/\/+$/, '')
-  return URL.canParse(bare) && new URL(bare).pathname === '/' ? `${bare}/v1` : bare
+  return hasNoPath(bare) ? `${bare}/v1` : bare
+}
+
+/**
+ * Returns what to do where a server without a path in its base URL does not know a request; empty with a path, and for
+ * Anthropic's protocol.
+ */
+export function pathRemedy({ name, base_url, base_url_from }: Endpoint): string {
+  if (name === ANTHROPIC || !hasNoPath(base_url)) return ''
+  return `; most servers need a base URL that ends in /v1: set ${base_url_from} to ${base_url}/v1`
+}
+
+function hasNoPath(url: string): boolean {
+  return URL.canParse(url) && new URL(url).pathname === '/'
 }
 
 /** Returns whether a URL is a loopback address. The URL parser has already normalized unusual spellings. */

@@ -2,8 +2,8 @@ import { type Clock, describeIssues, errorMessage, issuesOf, z } from '#kernel'
 import { SHORTEST_SECRET } from '#lib/secrets'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
-import type { Endpoint } from './endpoints.ts'
-import { refusalIn } from './refusals.ts'
+import { type Endpoint, pathRemedy } from './endpoints.ts'
+import { isLoading, refusalIn } from './refusals.ts'
 
 /** Error that the `openai` package throws for an error response or a failed connection. */
 interface ApiError {
@@ -30,7 +30,9 @@ const MESSAGE_CHARS = 2_000
 /** Converts any provider error to a `ModelError` with a one-line message and whether to try again. Keys are masked. */
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
   if (error instanceof ModelError) return error
-  const { problem, ...facts } = describe(error, endpoint, clock)
+  const { problem: described, ...facts } = describe(error, endpoint, clock)
+  const problem =
+    facts.http_status === 404 && !/\bmodel\b/i.test(described) ? described + pathRemedy(endpoint) : described
   const { key = '' } = endpoint
   // A shorter key, such as "ollama", is no secret and may be part of other words.
   const safeProblem = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
@@ -49,7 +51,7 @@ interface Description {
   parameter?: string
 }
 
-function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
+function describe(error: unknown, { base_url, start }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
   if (error instanceof z.ZodError) {
     return {
       problem: `${base_url} sent an answer that does not match its protocol (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
@@ -67,12 +69,15 @@ function describe(error: unknown, { base_url }: Endpoint, clock: Pick<Clock, 'ms
   if (body && typeof body === 'object') {
     const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${shortenMessage(body.message ?? '')}`)
     if (overflow) return isOverflow(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
+    // LM Studio's answer for an unknown path, with HTTP 200.
+    if (/unexpected endpoint/i.test(String(body.message))) return refusal(404, undefined, body, error)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
   }
   const reason = causeCode(error)
   if (reason && UNREACHED.test(reason)) {
-    const problem = `${base_url} cannot be reached (${reason}); is the server running?`
+    const next = start ? `start it with "${start}"` : 'is the server running?'
+    const problem = `${base_url} cannot be reached (${reason}); ${next}`
     return { problem, kind: 'unreachable', billed: false }
   }
   return {
@@ -99,6 +104,9 @@ function refusal(
   if (refused) {
     const { remedy, ...facts } = refused
     return { problem: `HTTP ${status}: ${message}; ${remedy}`, transient: false, billed: false, ...facts }
+  }
+  if (isLoading(status, whole)) {
+    return { problem: `its server is loading the model (HTTP ${status}: ${message})`, kind: 'loading', billed: false }
   }
   // An exhausted quota is also a 429, but waiting does not help.
   const isEmpty = body?.code === 'insufficient_quota' || status === 402

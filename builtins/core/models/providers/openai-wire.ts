@@ -216,7 +216,8 @@ interface ToolCallSoFar {
 
 /**
  * Assembles streamed tool calls. Pieces belong together by `index`. If a server omits the index, or gives each whole
- * call the index 0, a new id with a name begins a call; without ids, arguments that follow complete ones do.
+ * call the index 0, a new id with a name begins a call; without ids, another name does, or arguments that follow
+ * complete ones.
  */
 export class ToolCallAssembly {
   readonly #calls: ToolCallSoFar[] = []
@@ -247,8 +248,12 @@ export class ToolCallAssembly {
     const isPlaced = index !== null && index !== undefined
     const last = isPlaced ? this.#placed.get(index) : this.#calls.at(-1)
     if (!fn?.name || !last?.name) return last
-    const another = id ? last.id !== id || !isPlaced : !continues(last.arguments, textOfArguments(fn.arguments))
-    return another ? undefined : last
+    if (id && last.id !== id) return undefined
+    if (id && isPlaced) return last
+    const hasNewName = fn.name !== last.name && (!isPlaced || last.arguments !== '')
+    // Without an index, a repeated name after complete arguments begins a call, whose arguments may come later.
+    const follows = continues(last.arguments, isPlaced ? textOfArguments(fn.arguments) : '{')
+    return hasNewName || !follows ? undefined : last
   }
 
   #begin({ index }: ToolCallPiece): ToolCallSoFar {

@@ -1,8 +1,9 @@
 import { errorMessage, type Ports, withTimeLimit, z } from '#kernel'
 import { ModelError, type ModelProblem } from '../contract.ts'
-import type { Endpoint } from './endpoints.ts'
+import { type Endpoint, pathRemedy } from './endpoints.ts'
 import { causeCode } from './faults.ts'
 import { capBody } from './fetch.ts'
+import { isLoading } from './refusals.ts'
 
 const PROBE_LIMIT_MS = 2_000
 const REMEMBERED_MS = 30_000
@@ -36,7 +37,9 @@ const ShownModel = z.object({ capabilities: z.array(z.string()) })
 /** Statuses of servers without a model list; their completions may still work. */
 const NO_LIST = [404, 405, 501]
 
-type Found = { available: true; models: Listed[]; reason: null } | { available: boolean; models: null; reason: string }
+type Found =
+  | { available: true; models: Listed[]; reason: null }
+  | { available: boolean; models: null; reason: string; isLoading?: true }
 
 /** Maximum number of models that a message names. */
 const NAMED_MOST = 8
@@ -67,6 +70,7 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
         const { ok, status } = response
         if (needs_key && (status === 401 || status === 403)) return { refused: status }
         if (NO_LIST.includes(status)) return { missing: status }
+        if (isLoading(status, ok ? '' : await response.text())) return { loading: true }
         if (!ok) throw new Error(`it answered HTTP ${status}`)
         return ModelList.safeParse(await response.json().catch(() => undefined)).data
       })
@@ -75,12 +79,22 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if (!list)
         return none(
           false,
-          `${base_url}/models did not return an OpenAI-compatible list of models; check ${base_url_from}`,
+          `${base_url}/models did not return an OpenAI-compatible list of models; check ${base_url_from}${pathRemedy(endpoint)}`,
         )
+      if ('loading' in list) {
+        last = undefined
+        return {
+          ...none(false, `${base_url} is loading its model; it can be called when it has loaded it`),
+          isLoading: true,
+        }
+      }
       if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
       if ('missing' in list) {
         const silent = `${base_url} does not list its models (HTTP ${list.missing})`
-        return none(true, `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail`)
+        return none(
+          true,
+          `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail${pathRemedy(endpoint)}`,
+        )
       }
       return { available: true, models: list.data, reason: null }
     } catch (error) {
@@ -201,14 +215,15 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
      */
     async firstModel(asks = true): Promise<string | undefined> {
       if (!asks) return first
-      const { models, reason } = await cachedProbe()
-      if (models?.length) {
-        first = models[0]!.id
+      const found = await cachedProbe()
+      if (found.models?.length) {
+        first = found.models[0]!.id
         return first
       }
       last = undefined
-      const problem = reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
-      throw new ModelError({ model: name, problem }, { kind: 'unreachable', billed: false })
+      const problem = found.reason ?? `${base_url} serves no model; load one, or name it as ${name}:<model>`
+      const kind = 'isLoading' in found ? 'loading' : 'unreachable'
+      throw new ModelError({ model: name, problem }, { kind, billed: false })
     },
   }
 }

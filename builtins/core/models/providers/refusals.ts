@@ -170,8 +170,21 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
   return {
     kind: 'unsupported_parameter',
     parameter,
-    remedy: `remove ${parameter} from the parameters of the model, the profile or the task`,
+    remedy: parameterRemedy(parameter),
   }
+}
+
+/**
+ * Returns whether a server is loading its model, as llama-server reports:
+ * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-http.cpp
+ */
+export function isLoading(status: number, text: string): boolean {
+  return status === 503 && /\bloading\b/i.test(text)
+}
+
+/** Returns what to do about a parameter that is refused again after it was left out. */
+export function parameterRemedy(parameter: string): string {
+  return `remove ${parameter} from the parameters of the model, the profile or the task`
 }
 
 /** Returns the key of a request that a refusal is about. */

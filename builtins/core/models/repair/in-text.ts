@@ -1,3 +1,4 @@
+import { pythonCalls } from './python-calls.ts'
 import { brokenCalls, callsOf, elementsOf, endOfMatch, type TextCall, valuesAt } from './shapes.ts'
 
 /**
@@ -19,8 +20,8 @@ interface Style {
 const NAME = '([\\w.:/-]{1,100})'
 
 const STYLES: readonly Style[] = [
-  // The format that our prompted protocol asks for.
-  { open: /```tool_calls?[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g, isPlain: true },
+  // The format that our prompted protocol asks for, and that of Gemma.
+  { open: /```tool_(?:calls?|code)[ \t]*\n?/y, close: /\n[ \t]{0,20}```|```(?=\n|$)/g, isPlain: true },
   // Hermes, Qwen, GLM
   { open: /<tool_call>/y, close: /<\/tool_call>/g },
   // Llama 3, Qwen Coder
@@ -34,6 +35,10 @@ const STYLES: readonly Style[] = [
   { open: /\[TOOL_CALLS\]/y, close: /(?=\[TOOL_CALLS\])|$/g },
   // Llama 3.1
   { open: /<\|python_tag\|>/y, close: /<\|eom_id\|>|<\|eot_id\|>|$/g },
+  // LM Studio, for models without a format of their own
+  { open: /\[TOOL_REQUEST\]/y, close: /\[END_TOOL_REQUEST\]/g },
+  // LFM2
+  { open: /<\|tool_call_start\|>/y, close: /<\|tool_call_end\|>/g },
   // Granite, Phi, Firefunction
   { open: /<\|tool_calls?\|>|<tool_calls>|functools(?=\[)/y, close: /<\|\/tool_calls?\|>|<\/tool_calls>|$/g },
   // DeepSeek
@@ -68,7 +73,7 @@ const TAIL = 200
 
 /** Positions where a call may begin, or where code or reasoning begins that may only quote one. */
 const LANDMARK =
-  /```|`|<think>|<tool_call|<function=|<invoke|\[TOOL_CALLS\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/g
+  /```|`|<think>|<tool_call|<function=|<invoke|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|<\|[a-z]|functools\[|<｜tool|(?<=^|\n)Action:/g
 
 export interface ParsedText {
   /** Text before the first call. */
@@ -151,7 +156,7 @@ function callsIn(body: string, name: string | undefined, values: readonly unknow
   if (inner?.[1]) return [{ name: inner[1], arguments: elements ?? inner[2]!.replace(/<\/function>\s*$/, '').trim() }]
   const first = /^\s*([\w.:/-]{1,100})\s*</.exec(body)?.[1]
   if (elements && first) return [{ name: first, arguments: elements }]
-  return (values.length > 0 ? callsOf(values, false) : undefined) ?? brokenCalls(body)
+  return (values.length > 0 ? callsOf(values, false) : undefined) ?? pythonCalls(body) ?? brokenCalls(body)
 }
 
 /** Returns the position after the code or reasoning that a landmark begins. */

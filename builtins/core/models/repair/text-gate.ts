@@ -8,6 +8,7 @@ const OPENINGS = [
   '<function_calls',
   '<invoke',
   '[TOOL_CALLS]',
+  '[TOOL_REQUEST]',
   'functools[',
   '<｜tool',
 ]
@@ -20,6 +21,8 @@ const HALF_OPENED = new RegExp(
 const BARE = /^\s*(?:\[\s*)?\{\s*"(?:name|tool|tool_name|tool_calls|function|function_name|action|type|id)"/
 /** Number of characters that show whether a text is the JSON of a call. */
 const ENOUGH = 80
+/** Number of characters in which the name of the first tool ends. */
+const MAX_NAME = 200
 
 type State = 'beginning' | 'open' | 'in_code' | 'held'
 
@@ -28,7 +31,7 @@ type State = 'beginning' | 'open' | 'in_code' | 'held'
  * always a prefix of the final text.
  */
 export class TextGate {
-  readonly #bare: boolean
+  readonly #bare: readonly string[] | undefined
   readonly #all: string[] = []
   #length = 0
   #shown = 0
@@ -38,8 +41,11 @@ export class TextGate {
   /** Character before the tail; some openings must begin a line. */
   #before: '\n' | ' ' = '\n'
 
-  /** @param bare whether plain JSON in the form of a call counts as a call, as the whole answer or in a code fence */
-  constructor(bare: boolean) {
+  /**
+   * @param bare names of the tools where calls without markup count: JSON in the form of a call, as the whole answer or
+   * in a code fence, and calls as in Python, as the whole answer
+   */
+  constructor(bare?: readonly string[]) {
     this.#bare = bare
   }
 
@@ -76,7 +82,7 @@ export class TextGate {
   #next(text: string, at: number): number {
     if (this.#state === 'held') return 0
     if (this.#state === 'beginning') {
-      const may = this.#bare ? mayBeCall(text.slice(at)) : 'no'
+      const may = this.#bare ? mayBegin(text.slice(at), this.#bare) : 'no'
       if (may !== 'unknown') this.#state = may === 'yes' ? 'held' : 'open'
       if (this.#state !== 'open') return 0
     }
@@ -89,7 +95,7 @@ export class TextGate {
     const mark = first(OPENING, text, at)
     if (!mark) return (first(HALF_OPENED, text, at)?.index ?? text.length) - at
     if (mark.index > at) return mark.index - at
-    const may = mark[0] === '```' ? fenceMayBeCall(text.slice(at), this.#bare) : 'yes'
+    const may = mark[0] === '```' ? fenceMayBeCall(text.slice(at), this.#bare !== undefined) : 'yes'
     if (may === 'yes') this.#state = 'held'
     if (may !== 'no') return 0
     this.#state = 'in_code'
@@ -113,6 +119,14 @@ function literal(text: string): string {
   return text.replace(/[[\]|]/g, '\\$&')
 }
 
+/** Returns whether an answer may consist only of calls. */
+function mayBegin(text: string, tools: readonly string[]): Possibility {
+  const start = text.slice(0, MAX_NAME).replace(/^\s*(?:\[\s*)?/, '')
+  const openings = start === '' ? [] : tools.map(name => `${name}(`)
+  if (openings.some(opening => start.startsWith(opening))) return 'yes'
+  return openings.some(opening => opening.startsWith(start)) ? 'unknown' : mayBeCall(text)
+}
+
 function mayBeCall(text: string): Possibility {
   if (!/^\s*(?:[{[]|$)/.test(text.slice(0, ENOUGH))) return 'no'
   if (BARE.test(text.slice(0, 2 * ENOUGH))) return 'yes'
@@ -121,7 +135,7 @@ function mayBeCall(text: string): Possibility {
 
 function fenceMayBeCall(text: string, bare: boolean): Possibility {
   const line = text.slice(0, ENOUGH).indexOf('\n')
-  if (/^```tool_call/.test(text)) return 'yes'
+  if (/^```tool_c(?:all|ode)/.test(text)) return 'yes'
   if (line < 0) return text.length < 20 ? 'unknown' : 'no'
   return bare && /^```(?:json)?\s*$/.test(text.slice(0, line)) ? mayBeCall(text.slice(line)) : 'no'
 }

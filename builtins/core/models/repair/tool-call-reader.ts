@@ -1,7 +1,8 @@
 import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, type ToolSpec } from '../contract.ts'
 import { mendArguments, textOfArguments } from './arguments.ts'
-import { callsInText } from './in-text.ts'
+import { callsInText, type ParsedText } from './in-text.ts'
 import { toolNamed } from './names.ts'
+import { pythonCalls } from './python-calls.ts'
 import { endOfLateReasoning, ReasoningSplitter } from './reasoning-splitter.ts'
 import { TextGate } from './text-gate.ts'
 
@@ -14,6 +15,8 @@ export class ToolCallReader {
   readonly #reading: Reading
   readonly #holding: TextGate | undefined
   readonly #thoughts = new ReasoningSplitter()
+  /** Reasoning that the server separated from the text. */
+  readonly #reasoning: string[] = []
   readonly #calls: AskedCall[] = []
   readonly #dropped = { calls: 0, chars: 0 }
 
@@ -22,7 +25,7 @@ export class ToolCallReader {
     this.#request = request
     this.#reading = reading
     // An answer in a required format may be JSON that only looks like a call.
-    if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(!request.response_schema)
+    if (reading !== 'native' && request.tools.length > 0) this.#holding = new TextGate(this.#bareNames)
   }
 
   /**
@@ -36,6 +39,7 @@ export class ToolCallReader {
       if (!this.#holding && text === came) return [event]
       return [{ ...event, text: this.#holding ? this.#holding.push(text) : text, chars }]
     }
+    if (event.type === 'reasoning') this.#reasoning.push(event.text)
     if (event.type === 'done') return [...this.#end(event.finish_reason === 'length'), event]
     if (event.type !== 'tool_call') return [event]
     const call = { id: event.id, name: event.name, arguments: textOfArguments(event.arguments) }
@@ -52,8 +56,10 @@ export class ToolCallReader {
     if (late) yield { type: 'text', text: this.#holding ? this.#holding.push(late) : late, chars: 0 }
     const all = this.#holding?.all ?? ''
     const isOpen = this.#calls.length === 0 && this.#holding !== undefined
-    const thought = isOpen && this.#thoughts.isUnclosed ? this.#readThought(cut) : undefined
-    const reasoning = thought?.text ?? this.#thoughts.reasoning
+    const { isUnclosed, reasoning: begun } = this.#thoughts
+    const isSilent = isOpen && all.trim() === ''
+    const thought = isSilent ? this.#readThought(isUnclosed ? begun : this.#reasoning.join(''), cut) : undefined
+    const reasoning = isUnclosed && thought ? thought.text : begun
     if (reasoning) yield { type: 'reasoning', text: reasoning, chars: 0 }
     const spoken = thought ? { ...thought, text: '' } : isOpen && all ? this.#readCalls(all, cut) : undefined
     if (this.#holding) yield { type: 'text', text: this.#holding.rest(spoken?.text ?? all) }
@@ -66,7 +72,8 @@ export class ToolCallReader {
 
   #readCalls(all: string, cut: boolean) {
     const thoughts = endOfLateReasoning(all)?.end ?? 0
-    const found = callsInText(all.slice(thoughts), { cut, bare: !this.#request.response_schema })
+    const answer = all.slice(thoughts)
+    const found = this.#readPython(answer) ?? callsInText(answer, { cut, bare: !this.#request.response_schema })
     if (!found) return undefined
     const calls = found.calls.slice(0, MAX_TOOL_CALLS)
     const text = all.slice(0, thoughts) + found.text
@@ -76,9 +83,23 @@ export class ToolCallReader {
     return spoken.calls.every(({ name }) => toolNamed(name, this.#request.tools)) ? spoken : undefined
   }
 
-  /** Reads the calls at the end of reasoning that the model never closed; calls before its end are only considered. */
-  #readThought(cut: boolean) {
-    const found = callsInText(this.#thoughts.reasoning, { cut, bare: false })
+  /** Names of the tools whose calls may be the whole answer, without markup. */
+  get #bareNames(): readonly string[] | undefined {
+    return this.#request.response_schema ? undefined : this.#request.tools.map(({ name }) => name)
+  }
+
+  #readPython(answer: string): ParsedText | undefined {
+    const calls = this.#bareNames && pythonCalls(answer)
+    if (!calls?.every(({ name }) => this.#bareNames?.includes(name))) return undefined
+    return { text: '', calls, unread: 0, isMarked: true, isLast: true }
+  }
+
+  /**
+   * Reads the calls at the end of reasoning after which nothing was said: the model never closed it, or its server took
+   * them for a part of it (vLLM, https://github.com/vllm-project/vllm/issues/39056). Earlier calls are only considered.
+   */
+  #readThought(reasoning: string, cut: boolean) {
+    const found = callsInText(reasoning, { cut, bare: false })
     return found?.isMarked && found.isLast
       ? { text: found.text, calls: found.calls.slice(0, MAX_TOOL_CALLS), dropped: 0 }
       : undefined

@@ -16,6 +16,7 @@ import { writeDirectly } from '../../../support/direct-access.ts'
 import {
   fault,
   type ModelServerRequest,
+  modelServer,
   runHeartbeat,
   text,
   together,
@@ -326,6 +327,32 @@ describe('a pursuit', () => {
     await home.clock.advance(rest + 300)
     await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
     expect(await detail(home, id)).toMatchObject({ error: null, waiting_for: null })
+  })
+
+  it('waits a minute at most for a server that is not running, and goes on once it was started', async () => {
+    await using home = await testHostWithModel(script(finish('after all')), {
+      config: { daemon: { max_retries: 0 }, model: { breaker_failures: 2 } },
+    })
+    const id = await spawn(home)
+    const port = Number(new URL(home.server.url).port)
+    await home.server.close()
+    home.kernel.heartbeat.start()
+    const failed = () => until(home, 'cycle_end', ({ result }) => result === 'error')
+    await failed()
+    const rests: number[] = []
+    for (let failures = 2; failures <= 6; failures++) {
+      const again = failed()
+      const { next_run_at } = await detail(home, id)
+      rests.push(Date.parse(String(next_run_at)) - home.clock.ms())
+      await home.clock.advance(rests.at(-1)! + 300)
+      await again
+    }
+    expect(Math.max(...rests)).toBeLessThanOrEqual(60_000)
+    await using late = await modelServer({ script: script(finish('after all')), port })
+    const done = until(home, 'goal_completed')
+    await home.clock.advance(61_000)
+    await until(() => late.received > 0)
+    await done
   })
 
   it('keeps its goal at the cycle timeout by default, and abandons it when configured so', async () => {

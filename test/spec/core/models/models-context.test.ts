@@ -275,6 +275,13 @@ describe('a refusal because of the size of a request', () => {
       4_096,
     ],
     ['LM Studio with MLX', 400, 'Context size has been exceeded.', null],
+    [
+      'Ollama',
+      400,
+      'the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the context length in settings, or use a model with a longer context length',
+      null,
+    ],
+    ['Ollama, which dropped the oldest messages', 500, 'No user query found in messages.', null],
     ['GitHub Copilot', 400, 'prompt token count of 130000 exceeds the limit of 128000', 128_000],
     ['MiniMax', 400, 'invalid params, context window exceeds limit', null],
     ['Kimi', 400, 'Your request exceeded model token limit: 262144', 262_144],

@@ -8,7 +8,7 @@ import { fault, modelServer, refuse, text, toolCall } from '../../../support/mod
 import { strictModel } from '../../../support/model/strict-model.ts'
 import { until } from '../../../support/until.ts'
 import { asksForGoal, goalsOf, spawn, testHostWithModel } from './model-host.ts'
-import { QUICK, testHostForModels } from './models-host.ts'
+import { PURPOSE, QUICK, testHostForModels } from './models-host.ts'
 
 /** Starts a scripted server as a further provider called `spare`. */
 async function spare(script?: Parameters<typeof modelServer>[0]) {
@@ -54,6 +54,19 @@ test('when no model answers, the error names all models that were asked', async 
     /^The model openai:scripted-1 gave no answer: HTTP 400: Too long; groq:openai\/gpt-oss-20b gave no answer either: GROQ_API_KEY is not set.*; nobody:at-all gave no answer either: "nobody:at-all" is not a model name.*; openai:scripted-2 gave no answer either: HTTP 400: Too long\.$/,
   )
   expect(error).toMatchObject({ kind: 'refused', transient: false })
+})
+
+test('no summary is due while the model cannot be called, so that its fallback is asked', async () => {
+  const { providers } = await spare({ script: [text('I stand in.')] })
+  const env = { LLAMACPP_BASE_URL: 'http://127.0.0.1:9' }
+  const { call, models: service } = await testHostForModels(undefined, { config: config({ providers }), env })
+  const messages = Array.from(
+    { length: 8 },
+    (_, n) => ({ role: n % 2 ? 'assistant' : 'user', content: `${n}` }) as const,
+  )
+  const asked = { model: 'llamacpp', messages, tools: [], max_tokens: 100, purpose: PURPOSE }
+  expect(await service.summaries!.findDue(asked, 2)).toBeNull()
+  expect((await call({ ...asked, fallback: ['spare'] })).text).toBe('I stand in.')
 })
 
 test('a wrong model name is reported at once, without trying fallbacks', async () => {

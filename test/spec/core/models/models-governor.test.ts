@@ -112,6 +112,20 @@ test('at most model.providers.<name>.max_concurrent attempts run at once, in the
   expect(order.slice(2)).toEqual(['2', '3', '4'])
 })
 
+test('a call that got no data while others ran names the setting for servers that answer few at a time', async () => {
+  const held = heldReplies()
+  const { failing, clock } = await testHostWithGovernor(held.script, { first_byte_timeout: 20 })
+  const calls = [failing(), failing()]
+  await until(() => held.waiting === 2)
+  await clock.advance(20_000)
+  const problem = 'no data arrived within model.first_byte_timeout (20 s)'
+  const [first, second] = await Promise.all(calls)
+  expect(first!.problem).toBe(
+    `${problem} while other calls to it ran; a server that answers few at a time needs model.providers.openai.max_concurrent`,
+  )
+  expect(second!.problem).toContain(problem)
+})
+
 test('a call stopped while queued leaves the queue without a request', async () => {
   const held = heldReplies()
   const { call, failing, server, traffic } = await testHostWithGovernor(held.script, { max_concurrent: 1 })
@@ -223,6 +237,51 @@ test('refusals do not open the breaker, because the server can be reached', asyn
   const { failing, traffic } = await testHostWithGovernor(replies, { breaker_failures: 2 })
   for (const _ of replies) await failing()
   expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 1 })
+})
+
+const LOADING = refuse(503, 'Loading model', { code: '503' })
+
+test('a server that loads its model is asked until it has loaded it, which takes no retries', async () => {
+  let loads = true
+  const { call, server, clock, traffic, host } = await testHostWithGovernor(() => (loads ? LOADING : text('Done.')), {
+    breaker_failures: 1,
+  })
+  const answer = call()
+  await until(async () => {
+    await clock.advance(500)
+    return server.received === 12
+  })
+  expect(await traffic()).toMatchObject({
+    breaker: 'closed',
+    failures: 0,
+    last_failure: expect.stringMatching(/Loading/),
+  })
+  loads = false
+  await until(async () => {
+    await clock.advance(500)
+    return server.received === 13
+  })
+  expect(await answer).toMatchObject({ text: 'Done.', spend: { attempts: 1 } })
+  expect(host.logged('its server is loading the model').map(({ code, msg }) => [code, msg])).toEqual([
+    [
+      'model_loading',
+      expect.stringMatching(/\(HTTP 503: Loading model\)\. Asking again every 2 s, for 240 s at most\.$/),
+    ],
+  ])
+  expect(await traffic()).toMatchObject({ last_failure: null })
+})
+
+test('a server that does not finish loading is given up at model.first_byte_timeout', async () => {
+  const { failing, server, clock, traffic } = await testHostWithGovernor(() => LOADING, { first_byte_timeout: 20 })
+  let over = false
+  const failed = failing().finally(() => (over = true))
+  await until(async () => {
+    await clock.advance(500)
+    return over
+  })
+  expect(await failed).toMatchObject({ kind: 'loading', spend: null })
+  expect(server.received).toBe(10)
+  expect(await traffic()).toMatchObject({ breaker: 'closed', failures: 0, in_flight: 0 })
 })
 
 test('breaker_failures: 0 never suspends a provider', async () => {

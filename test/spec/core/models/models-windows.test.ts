@@ -110,10 +110,35 @@ test('requests that a server cuts silently are noticed, and the operator learns 
     [
       'context_cut',
       expect.stringMatching(
-        /^The server of ollama:llama3\.2 read only 4096 of about \d+ tokens: it cuts requests to its context window and reports no error; start/,
+        /^The server of ollama:llama3\.2 read at most 4096 of about \d+ tokens: it cuts requests to its context window and reports no error; start/,
       ),
     ],
   ])
+})
+
+test('a first request that Ollama cut is noticed by the window that it reports once the model is loaded', async () => {
+  const pages: Record<string, unknown> = { '/api/ps': { models: [] } }
+  // It drops whole messages, so its counts differ.
+  const counted = [3_700, 3_100, 3_900]
+  const { ask, sizes, host, server } = await localHost('ollama', pages, () => {
+    pages['/api/ps'] = { models: [{ name: 'llama3.2:latest', context_length: 4_096 }] }
+    return text('Done.', { usage: { prompt_tokens: counted.shift()!, completion_tokens: 5 } })
+  })
+  for (const tokens of [20_000, 20_500, 21_000]) await ask(tokens)
+  expect(sizes()[0]).toBeGreaterThan(15_000)
+  expect(Math.max(...sizes().slice(1))).toBeLessThanOrEqual(4_096)
+  expect(host.logged('it cuts requests to its context window').map(({ code }) => code)).toEqual(['context_cut'])
+  expect(server.requests).toHaveLength(3)
+})
+
+test('a request that another tokenizer may have counted below the window does not count as cut', async () => {
+  const pages: Record<string, unknown> = { '/api/ps': { models: [] } }
+  const { ask, host } = await localHost('ollama', pages, () => {
+    pages['/api/ps'] = { models: [{ name: 'llama3.2:latest', context_length: 4_096 }] }
+    return text('Done.', { usage: { prompt_tokens: 3_900, completion_tokens: 5 } })
+  })
+  for (const tokens of [4_000, 4_200]) await ask(tokens)
+  expect(host.logged('read at most')).toEqual([])
 })
 
 test('a constant usage that no context window explains does not count as a cut', async () => {
@@ -121,14 +146,17 @@ test('a constant usage that no context window explains does not count as a cut',
   const { ask, sizes, host } = await localHost('ollama', {}, () => text('Done.', { usage }))
   for (const tokens of [5_000, 5_500, 6_000]) await ask(tokens)
   expect(sizes()[2]).toBeGreaterThan(sizes()[1]!)
-  expect(host.logged('read only')).toEqual([])
+  expect(host.logged('read at most')).toEqual([])
 })
 
 test('a server that refuses each request for its size is still asked, with requests that are not empty', async () => {
   const { ask, sizes } = await localHost('llamacpp', {}, () =>
     refuse(400, 'exceeds the available context size (8 tokens)'),
   )
-  for (let n = 0; n < 4; n++) await expect(ask(5_000)).rejects.toMatchObject({ kind: 'context_overflow' })
+  const problem = expect.stringMatching(
+    /\(8 tokens\); start its server with a larger context window: llama-server -m <model\.gguf> --jinja -c 16384$/,
+  )
+  for (let n = 0; n < 4; n++) await expect(ask(5_000)).rejects.toMatchObject({ kind: 'context_overflow', problem })
   expect(Math.min(...sizes())).toBeGreaterThan(100)
 })
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it, onTestFinished } from 'vitest'
-import { fault, text } from '../../../support/index.ts'
+import { fault, HeldClock, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Starts a server that gives this answer to every completion, and returns the error of a call. */
@@ -80,6 +80,34 @@ it.each([
 it('an error with HTTP 200 is reported with its message', async () => {
   const { error } = await answering(200, JSON.stringify({ error: { message: 'the model crashed', code: 500 } }))
   expect(error.problem).toMatch(/the model crashed/)
+})
+
+it.each([
+  ['ollama', 120],
+  ['openai', 30],
+])('the idle limit of %s is %i s: Ollama sends a tool call in one chunk', async (provider, seconds) => {
+  const clock = new HeldClock()
+  let goOn = () => {}
+  const held = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  const late = { ...together(text('I write it.'), toolCall('look', { n: 1 })), until: held }
+  const server = await modelServer({ script: [late, { ...late, until: new Promise(() => {}) }] })
+  onTestFinished(() => server.close())
+  const env = { OPENAI_BASE_URL: server.url, OLLAMA_BASE_URL: server.url }
+  const { call, failing } = await testHostForModels(undefined, { clock, config: { daemon: { max_retries: 0 } }, env })
+  const model = `${provider}:scripted-1`
+  const shown: string[] = []
+  const answer = call({ model, onText: piece => void shown.push(piece) })
+  await until(() => shown.length > 0)
+  await clock.advance((seconds - 1) * 1_000)
+  goOn()
+  expect((await answer).tool_calls).toMatchObject([{ name: 'look' }])
+  shown.length = 0
+  const failed = failing({ model, onText: piece => void shown.push(piece) })
+  await until(() => shown.length > 0)
+  await clock.advance((seconds + 1) * 1_000)
+  expect((await failed).problem).toBe(`no data arrived within model.idle_timeout (${seconds} s)`)
 })
 
 it('a server that is slow to start its answer has a time limit of its own, model.first_byte_timeout', async () => {

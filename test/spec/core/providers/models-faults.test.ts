@@ -255,15 +255,6 @@ test('an abort before the call sends no request and costs nothing', async () => 
   expect(server.requests).toHaveLength(0)
 })
 
-test('a server that rejects stream_options is asked without them from then on', async () => {
-  const { server, call } = await testHostForModels(({ body }) =>
-    body.stream_options ? refuse(400, 'Unrecognized request argument supplied: stream_options') : text('Fine.'),
-  )
-  expect(await call()).toMatchObject({ text: 'Fine.', spend: { estimated: true } })
-  await call()
-  expect(server.requests.map(({ body }) => body.stream_options !== undefined)).toEqual([true, false, false])
-})
-
 test('a server that is not running is named with a hint, and nothing is spent', async () => {
   const { failing, server } = await testHostForModels()
   await server.close()
@@ -271,6 +262,10 @@ test('a server that is not running is named with a hint, and nothing is spent', 
   expect(error.message).toContain(`${server.url} cannot be reached (ECONNREFUSED); is the server running?`)
   expect(error.message).toMatch(/\?$/)
   expect(error).toMatchObject({ transient: true, spend: { attempts: 3, input_tokens: 0 } })
+  const local = await testHostForModels(undefined, { env: { OLLAMA_BASE_URL: server.url } })
+  expect((await local.failing({ model: 'ollama:m' })).problem).toMatch(
+    /\(ECONNREFUSED\); start it with "ollama serve"$/,
+  )
 })
 
 test('a key never appears in an error', async () => {

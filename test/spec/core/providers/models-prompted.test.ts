@@ -70,7 +70,43 @@ test.each([
   expect(spend.attempts).toBe(1)
   await call({ tools: [LOOK] })
   expect(server.requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false, false])
-  expect(host.log.filter(({ code }) => code === 'model_ability')).toHaveLength(1)
+  expect(host.log.filter(({ code }) => code === 'model_ability').map(({ msg }) => msg)).toEqual([
+    expect.stringMatching(
+      /^openai:scripted-1 does not accept tools \(HTTP .*\)\. From now on, its prompt describes them/,
+    ),
+  ])
+})
+
+const UNPARSED = [
+  'Failed to parse input at pos 0: <tool_call>\n<function=look>\n<parameter=n>\n1',
+  "error parsing tool call: raw='{\"n\":1}]', err=invalid character ']' after top-level value",
+]
+
+test.each(UNPARSED)('a call that the server cannot parse is asked for once more in the text: %s', async message => {
+  const { server, call, host } = await testHostForModels(({ body }) =>
+    body.tools ? refuse(500, message) : text(block('look', { n: 1 })),
+  )
+  const answer = await call({ tools: [LOOK] })
+  expect(answer).toMatchObject({ tool_calls: [{ name: 'look', arguments: '{"n":1}' }], spend: { attempts: 1 } })
+  expect(host.logged('could not parse a tool call of the model')).toHaveLength(1)
+  await call({ tools: [LOOK] })
+  // Unlike an ability that the server lacks, this is not remembered.
+  expect(server.requests.map(({ body }) => body.tools !== undefined)).toEqual([true, false, true, false])
+})
+
+test('a call that the server cannot parse at the end of a stream is asked for in the text too', async () => {
+  const sent: boolean[] = []
+  const frames = [{ choices: [{ delta: { content: 'I look.' } }] }, { error: { code: 500, message: UNPARSED[0] } }]
+  const body = frames.map(frame => `data: ${JSON.stringify(frame)}\n\n`).join('')
+  const said = { choices: [{ message: { content: block('look', { n: 1 }) }, finish_reason: 'stop' }] }
+  const fetchOnce: typeof fetch = async (_, init) => {
+    const { tools } = JSON.parse(String(init?.body))
+    sent.push(tools !== undefined)
+    return tools ? new Response(body, { headers: { 'content-type': 'text/event-stream' } }) : Response.json(said)
+  }
+  const { call } = await testHostForModels(undefined, { ports: { fetch: fetchOnce } })
+  expect((await call({ tools: [LOOK] })).tool_calls).toMatchObject([{ name: 'look', arguments: '{"n":1}' }])
+  expect(sent).toEqual([true, false])
 })
 
 test('another refusal does not move the tools into the prompt', async () => {
@@ -133,12 +169,13 @@ test('a response schema is sent to the server, as strict when the schema allows 
 })
 
 test('a server that accepts no schema gets it in the prompt from then on', async () => {
-  const { server, call } = await testHostForModels(({ body }) =>
+  const { server, call, host } = await testHostForModels(({ body }) =>
     'response_format' in body ? refuse(400, "Unsupported parameter: 'response_format'") : text('{"ok":true}'),
   )
   expect((await call({ response_schema: SCHEMA })).text).toBe('{"ok":true}')
   await call({ response_schema: SCHEMA, tools: [LOOK] })
   expect(server.requests.map(({ body }) => 'response_format' in body)).toEqual([true, false, false])
+  expect(host.logged('openai:scripted-1 does not accept response_format (HTTP 400: ')).toHaveLength(1)
   expect(server.requests[2]?.prompt).toContain('When you have what you need, answer with one JSON object')
   expect(server.requests[2]?.prompt).toContain(JSON.stringify(SCHEMA.schema))
 })

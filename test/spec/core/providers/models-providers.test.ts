@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ModelProviders, Models } from '#core/models/contract'
 import models from '#core/models/index'
@@ -8,8 +10,10 @@ import { renderModels } from '#core/models/render'
 import { Profiles } from '#core/profiles/contract'
 import profiles from '#core/profiles/index'
 import { systemPorts } from '#lib/system-ports'
+import { HeldClock } from '../../../support/clock.ts'
 import { fault, modelServer } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
+import { until } from '../../../support/until.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Opens a test host with the models module, which closes with the test. */
@@ -98,6 +102,29 @@ test('a server that is gone is reported with its address and what to do', async 
   expect(await reasonOf('llamacpp')).toMatch(/localhost:8080\/v1 .*"llama-server -m <model\.gguf> --jinja"/)
 })
 
+test('a server that is loading its model is reported as such, and a call without a model name waits for it', async () => {
+  const server = await modelServer()
+  onTestFinished(() => server.close())
+  let loads = true
+  const body = JSON.stringify({ error: { message: 'Loading model', type: 'unavailable_error', code: 503 } })
+  const fetchOrLoad: typeof fetch = async (input, init) =>
+    loads ? new Response(body, { status: 503 }) : fetch(input, init)
+  const clock = new HeldClock()
+  const env = { LLAMACPP_BASE_URL: server.url }
+  const { call, host: home } = await testHostForModels(undefined, { env, clock, ports: { fetch: fetchOrLoad } })
+  const reason = `${server.url} is loading its model; it can be called when it has loaded it`
+  expect(await provider(home, 'llamacpp')).toMatchObject({ available: false, reason })
+  const answer = call({ model: 'llamacpp' })
+  await until(() => home.logged('Asking again every 2 s').length === 1)
+  await clock.advance(4_000)
+  loads = false
+  await until(async () => {
+    await clock.advance(500)
+    return server.requests.length === 1
+  })
+  expect(await answer).toMatchObject({ text: 'All done.', spend: { model: 'llamacpp:scripted-1', attempts: 1 } })
+})
+
 test('the environment overrides the configuration', async () => {
   const server = await modelServer({ models: ['of-the-environment'] })
   onTestFinished(() => server.close())
@@ -118,6 +145,45 @@ test.for(['', '/', '/v1', '/v1/'])('Ollama is found at a model.ollama_base_url t
   expect(await provider(home, 'ollama')).toMatchObject({ available: true, free: true })
   expect((await call({ model: 'ollama:lite' })).spend).toMatchObject({ model: 'ollama:llama3.2', cost_micros: 0 })
   expect(server.requests).toHaveLength(1)
+})
+
+test.for(['LMSTUDIO', 'VLLM', 'LLAMACPP'])('%s_BASE_URL may leave out /v1', async name => {
+  const { call, server } = await testHostForModels()
+  const local = await testHostForModels(undefined, { env: { [`${name}_BASE_URL`]: `${server.origin}/` } })
+  expect((await local.call({ model: `${name.toLowerCase()}:m` })).text).toBe('All done.')
+  expect((await call()).text).toBe('All done.')
+  expect(server.requests).toHaveLength(2)
+})
+
+test('a base URL that lacks /v1 is named where the server does not know a request', async () => {
+  const server = await modelServer()
+  onTestFinished(() => server.close())
+  // LM Studio's answer.
+  const studio = createServer(({ method, url }, response) => {
+    const body = JSON.stringify({ error: `Unexpected endpoint or method. (${method} ${url})` })
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  await new Promise<void>(resolve => studio.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void studio.close())
+  const origin = `http://127.0.0.1:${(studio.address() as AddressInfo).port}`
+  const config = providers({ studio: { base_url: origin } })
+  const { failing, host: home } = await testHostForModels(undefined, {
+    config,
+    env: { OPENAI_BASE_URL: server.origin },
+  })
+  const remedy = (key: string, url: string) =>
+    `; most servers need a base URL that ends in /v1: set ${key} to ${url}/v1`
+  expect(await failing()).toMatchObject({
+    kind: 'refused',
+    problem: `HTTP 404: no such route: POST /chat/completions${remedy('OPENAI_BASE_URL', server.origin)}`,
+  })
+  expect(await failing({ model: 'studio:m' })).toMatchObject({
+    kind: 'refused',
+    transient: false,
+    problem: expect.stringContaining(`(POST /chat/completions)${remedy('model.providers.studio.base_url', origin)}`),
+  })
+  expect((await provider(home, 'openai')).reason).toContain(remedy('OPENAI_BASE_URL', server.origin))
+  expect((await provider(home, 'studio')).reason).toContain(remedy('model.providers.studio.base_url', origin))
 })
 
 test.for([

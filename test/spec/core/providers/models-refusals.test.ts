@@ -181,9 +181,21 @@ test('a parameter that a model refuses is left out in the same call and from the
   expect(server.requests).toHaveLength(5)
   expect(server.requests[4]!.body).toMatchObject({ max_completion_tokens: 1000, top_p: 0.5 })
   for (const key of ['temperature', 'max_tokens', 'top_k']) expect(server.requests[4]!.body).not.toHaveProperty(key)
-  expect(host.logged('From now on, its requests leave out temperature')).toHaveLength(1)
+  expect(host.logged('openai:picky does not accept temperature (HTTP 400: Unsupported parameter')).toHaveLength(1)
   await call({ model: 'openai:other', ...asked })
   expect(server.requests[5]!.body).toMatchObject({ temperature: 0, max_tokens: 1000, top_k: 4 })
+})
+
+test('a server that does not know stream_options is asked without it, and the operator need not do anything', async () => {
+  const { call, server, host } = await testHostForModels(({ body }) =>
+    body.stream_options ? refuse(422, 'stream_options: Extra inputs are not permitted') : text('Done.'),
+  )
+  expect((await call()).spend).toMatchObject({ attempts: 1, estimated: true })
+  await call()
+  expect(server.requests.map(({ body }) => body.stream_options !== undefined)).toEqual([true, false, false])
+  expect(host.logged('stream_options').map(({ msg }) => msg)).toEqual([
+    'openai:scripted-1 does not accept stream_options (HTTP 422: stream_options: Extra inputs are not permitted). From now on, its requests leave it out.',
+  ])
 })
 
 test('a parameter that cannot be left out ends the call with an error that names it', async () => {

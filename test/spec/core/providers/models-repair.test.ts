@@ -45,7 +45,10 @@ describe('the repair of broken tool calls', () => {
       for (const { text: said, calls } of CALLS_IN_TEXT) {
         const shown = streamText(said, size).texts.join('')
         if (calls.length === 0) expect(shown).toBe(said.replace(/^<think>[\s\S]*?(?:<\/think>\s*|$)/, ''))
-        else expect(shown).not.toMatch(/tool_call|<function|TOOL_CALLS|<invoke|Action Input|arguments/)
+        else
+          expect(shown).not.toMatch(
+            /tool_call|<function|TOOL_(?:CALLS|REQUEST)|tool_code|<invoke|Action Input|arguments|\w\(\w+=/,
+          )
       }
     },
   )
@@ -136,6 +139,22 @@ test('calls in the text are read only when there are no native ones, and only fo
   expect(await call({ tools: [] })).toMatchObject({ text: said, tool_calls: [] })
 })
 
+test('an answer that consists only of calls as in Python is read as these calls, and nothing of it is shown', async () => {
+  const said = '[file_write(path="a", content="x = [1]\\n"), file_write(path="b", content=\'\')]'
+  const { call } = await testHostForModels([text(said), text(said), text('file_write(path="a", content="") is next.')])
+  const shown: string[] = []
+  const asked = { tools: [WRITE], onText: (piece: string) => void shown.push(piece) }
+  const { text: left, tool_calls } = await call(asked)
+  expect(tool_calls.map(each => JSON.parse(each.arguments))).toEqual([
+    { path: 'a', content: 'x = [1]\n' },
+    { path: 'b', content: '' },
+  ])
+  expect([left, shown.join('')]).toEqual(['', ''])
+  const schema = { name: 'any', schema: { type: 'object', properties: {} } }
+  expect(await call({ ...asked, response_schema: schema })).toMatchObject({ text: said, tool_calls: [] })
+  expect(await call(asked)).toMatchObject({ text: 'file_write(path="a", content="") is next.', tool_calls: [] })
+})
+
 test('a call in reasoning that the chat template began is only considered', async () => {
   const said = (path: string) =>
     `<tool_call>{"name": "file_write", "arguments": {"path": "${path}", "content": ""}}</tool_call>`
@@ -143,6 +162,20 @@ test('a call in reasoning that the chat template began is only considered', asyn
   const { text: left, tool_calls, reasoning } = await call({ tools: [WRITE] })
   expect(tool_calls.map(each => JSON.parse(each.arguments).path)).toEqual(['b'])
   expect({ left, reasoning }).toEqual({ left: '', reasoning: `Maybe ${said('a')}?` })
+})
+
+test('a call that the server left in the reasoning is read if nothing was said or called after it', async () => {
+  const qwen = '<tool_call>\n<function=file_write>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>'
+  const json = '<tool_call>\n{"name": "file_write", "arguments": {"path": "a", "content": ""}}\n</tool_call>'
+  const { call } = await testHostForModels([
+    text('', { reasoning: `I write the file.\n\n${qwen}` }),
+    text('\n\n', { reasoning: `I write the file.\n${json}\n` }),
+    text('Shall I?', { reasoning: `I could write it.\n${json}` }),
+    text('', { reasoning: `Is it ${json}? No, I leave it.` }),
+    { ...toolCall('file_write', { path: 'b', content: '' }), reasoning: `Not ${json}` },
+  ])
+  const paths = async () => (await call({ tools: [WRITE] })).tool_calls.map(each => JSON.parse(each.arguments).path)
+  for (const expected of [['a'], ['a'], [], [], ['b']]) expect(await paths()).toEqual(expected)
 })
 
 test('arguments of about a megabyte are read, or rejected as too long', async () => {

@@ -146,6 +146,28 @@ test('whole calls without ids or an index are read as separate calls', async () 
   expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(4)
 })
 
+test('calls that are streamed piece by piece without ids or an index are read as separate calls', async () => {
+  const begin = (name: string, index?: number) => piece(undefined, name, '', index)
+  const more = (args: string, index?: number) => piece(undefined, undefined, args, index)
+  for (const index of [undefined, 0]) {
+    const { call } = await streaming([
+      ...[begin('one', index), more('{"n":', index), more('1}', index)],
+      ...[begin('two', index), more('{}', index)],
+    ])
+    const read = (await call()).tool_calls.map(each => [each.name, each.arguments])
+    expect(read).toEqual([
+      ['one', '{"n":1}'],
+      ['two', '{}'],
+    ])
+  }
+  const { call } = await streaming([begin('one'), more('{"n":1}'), begin('one'), more('{"n":2}'), begin('two')])
+  expect((await call()).tool_calls.map(each => [each.name, each.arguments])).toEqual([
+    ['one', '{"n":1}'],
+    ['one', '{"n":2}'],
+    ['two', ''],
+  ])
+})
+
 /** Opens a server that answers whole, instead of the scripted one; its streams break off. */
 function whole(answer: object) {
   return testHostForModels(undefined, {
