@@ -1,4 +1,4 @@
-import { Agents, agentReach } from '#core/agents/contract'
+import { AgentNotFoundError, Agents, agentReach } from '#core/agents/contract'
 import type { Waiting } from '#core/runtime/contract'
 import { ConflictError, type Effect, InvalidInputError, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
@@ -40,7 +40,9 @@ export async function refuseUncheckable(
 
 /** Refuses a file outside the agent's folders. Its workspace may still be empty, so that all else is fine. @throws InvalidInputError */
 async function refuseOutside(svc: PluginHandle, file: string, agent_id: string, path: string): Promise<void> {
-  const reach = agentReach(svc.project, await svc.use(Agents).find(agent_id))
+  const agent = await findExisting(svc, agent_id)
+  if (!agent) return
+  const reach = agentReach(svc.project, agent)
   try {
     await svc.use(Jail).resolve(reach, file)
   } catch (error) {
@@ -50,6 +52,17 @@ async function refuseOutside(svc: PluginHandle, file: string, agent_id: string, 
     const issues = [{ path, message }]
     throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
   }
+}
+
+/** Returns an agent; undefined for one that is being imported, which is committed together with its schedules. */
+function findExisting(svc: PluginHandle, agent_id: string) {
+  return svc
+    .use(Agents)
+    .find(agent_id)
+    .catch(error => {
+      if (error instanceof AgentNotFoundError) return undefined
+      throw error
+    })
 }
 
 function needs(module: string, what: string) {

@@ -155,12 +155,12 @@ describe('arguments that a tool does not know', () => {
   })
 
   it('are named beside one that is missing, without the schema that the model has', async () => {
-    await using home = await open([toolCall('file_read', { paths: 'a.txt' })])
+    await using home = await open([toolCall('file_read', { pathh: 'a.txt' })])
     await home.spawnWith('Look at something')
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(results(home.server)[0]).toBe(
-      'Error: path: is missing; paths is no parameter of file_read; did you mean path? The tool was not run.',
+      'Error: path: is missing; pathh is no parameter of file_read; did you mean path? The tool was not run.',
     )
   })
 
