@@ -8,7 +8,7 @@ import settings from '#platform/settings/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import { project } from '../../cli/project.ts'
 import { RunningSvc, runHeartbeat, svc, type TestHost, testHost, until } from '../../support/index.ts'
-import { AGENT_MODULES, spawn } from '../core/models/model-host.ts'
+import { AGENT_MODULES, rows, spawn } from '../core/models/model-host.ts'
 
 interface Received {
   type: string | undefined
@@ -47,6 +47,12 @@ const open = async (section: object = {}) => {
     config: { notifications: { url: hook.url, ...section } },
   })
 }
+/** Waits until the first heartbeat has noted where notifications begin. */
+const begun = () =>
+  until(async () => {
+    const noted = await rows(home, "SELECT value FROM plugin_values_view WHERE namespace = 'notifications'")
+    return noted.length > 0
+  })
 const ask = (agent: string, question: string) =>
   happen('question_asked', agent, { question_id: 'q-1', goal_id: null, task_id: null, question })
 
@@ -66,6 +72,7 @@ describe('notifications', () => {
     await ask(ann, 'Before notifications were set up?')
     await home.kernel.invoke('config.set', { key: 'notifications.url', value: hook.url })
     await runHeartbeat(home)
+    await begun()
     expect(hook.received).toEqual([])
     await ask(ann, 'Which branch?')
     await happen('goal_completed', ann, { goal_id: 'goal-1' })
@@ -96,7 +103,7 @@ describe('notifications', () => {
     await open({ format, events: ['goal_completed'] })
     const ann = await spawn(home, 'ann')
     home.kernel.heartbeat.start()
-    await runHeartbeat(home)
+    await begun()
     await ask(ann, 'Which branch?')
     await happen('goal_completed', ann, { goal_id: 'goal-1' })
     await runHeartbeat(home)
@@ -109,7 +116,7 @@ describe('notifications', () => {
     await open()
     const ann = await spawn(home, 'ann')
     home.kernel.heartbeat.start()
-    await runHeartbeat(home)
+    await begun()
     hook.answers.status = 302
     for (let n = 0; n < 25; n++) await ask(ann, `Number ${n}?`)
     const problems = async () => ((await home.kernel.invoke('daemon.status')) as DaemonStatus).problems
