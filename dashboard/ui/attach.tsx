@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { visible } from './text/format.ts'
 
 const TYPES = ['image/png', 'image/jpeg', 'image/webp']
@@ -33,11 +33,17 @@ export interface Attached {
  * Returns the images that the reader attached. The server checks them: only what could never be sent is refused here.
  */
 export function useAttached(): Attached {
-  const [images, set] = useState<readonly Attachment[]>([])
+  const [images, show] = useState<readonly Attachment[]>([])
+  // Several files may be read at once, so the rendered images may be out of date.
+  const latest = useRef(images)
+  const set = (all: readonly Attachment[]) => {
+    latest.current = all
+    show(all)
+  }
   const [problem, setProblem] = useState('')
   const add = async (files: Iterable<File>) => {
     const read = await Promise.all([...files].map(readImage))
-    const all = [...images, ...read]
+    const all = [...latest.current, ...read]
     const other = read.find(({ type }) => !TYPES.includes(type))
     const size = all.reduce((sum, { data }) => sum + data.length, 0)
     const found = other
@@ -60,7 +66,7 @@ export function useAttached(): Attached {
     problem,
     add,
     set,
-    remove: image => set(images.filter(each => each !== image)),
+    remove: image => set(latest.current.filter(each => each !== image)),
     taking: {
       onPaste: event => take(event, event.clipboardData?.files),
       onDrop: event => take(event, event.dataTransfer?.files),
