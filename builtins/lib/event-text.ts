@@ -26,6 +26,10 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `${text(approval_id)}: ${decision === 'approve' ? 'approved' : 'denied'} by ${text(resolved_by)}`,
   budget_exceeded: ({ spent_usd }) => `the budget is used up: ${formatUsd(Number(spent_usd))} spent`,
   budget_reset: () => 'the budget counters were reset',
+  changes_recorded: ({ files, folder }) =>
+    `changed ${files === null ? 'files' : pluralize(Number(files), 'file')} in ${text(folder)}`,
+  changes_undone: ({ files, folder, redone }) =>
+    `${redone === true ? 'changes restored' : 'changes undone'} in ${pluralize([files].flat().length, 'file')} of ${text(folder)}`,
   checkpoint_saved: ({ checkpoint_id }) => `was saved as ${text(checkpoint_id)}`,
   checkpoint_restored: ({ checkpoint_id }) => `was restored from ${text(checkpoint_id)}`,
   cycle_done: ({ cycle_num, result, error }) => `cycle ${text(cycle_num)}: ${error ? text(error) : words(result)}`,

@@ -53,8 +53,20 @@ export const ChangesUndone = z
   .describe('The changes of a goal or task in a folder were undone, or made again')
 export type ChangesUndone = z.infer<typeof ChangesUndone>
 
+export const ChangesRecorded = z
+  .object({
+    agent_id: z.string(),
+    change_id: z.string(),
+    goal_id: z.string().nullable(),
+    task_id: z.string().nullable(),
+    folder: z.string(),
+    files: z.number().int().nullable().describe('Number of changed files; null without a snapshot'),
+  })
+  .describe('A goal or task has ended that changed files in a folder of the operator')
+
 declare module '#kernel' {
   interface Events {
+    changes_recorded: z.infer<typeof ChangesRecorded>
     changes_undone: ChangesUndone
   }
 }

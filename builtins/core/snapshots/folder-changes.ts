@@ -140,7 +140,7 @@ export class FolderChanges {
     }
   }
 
-  async #end({ change_id, folder, before_tree }: ChangeRow): Promise<void> {
+  async #end({ change_id, agent_id, goal_id, task_id, folder, before_tree }: ChangeRow): Promise<void> {
     const after_tree = before_tree === null ? null : await this.#snapshots.take(folder)
     if (before_tree !== null && before_tree === after_tree) {
       await this.#store.apply([forgetChanges({ change_ids: [change_id] })])
@@ -150,7 +150,11 @@ export class FolderChanges {
       before_tree === null || after_tree === null
         ? null
         : (await this.#snapshots.changedFiles(folder, before_tree, after_tree)).length
-    await this.#store.apply([endChange({ change_id, after_tree, files })])
+    const data = { agent_id, change_id, goal_id, task_id, folder, files }
+    await this.#store.apply([
+      endChange({ change_id, after_tree, files }),
+      appendEvent({ type: 'changes_recorded', agent_id, data }),
+    ])
   }
 
   async #apply({ change_id, agent_id, folder, before_tree, after_tree, problem }: ChangeRow, isUndo: boolean) {

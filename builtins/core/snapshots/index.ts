@@ -1,7 +1,7 @@
 import { definePlugin } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
 import { Effects, Store } from '#platform/store/contract'
-import { ChangesUndone } from './contract.ts'
+import { ChangesRecorded, ChangesUndone } from './contract.ts'
 import { FolderChanges, OwnFolderChanges } from './folder-changes.ts'
 import { snapshotOperations } from './operations.ts'
 import { beginChange, countOldChanges, endChange, forgetChanges, markUndone, oldChanges } from './repository.ts'
@@ -18,6 +18,7 @@ export default definePlugin({
     for (const effect of [beginChange, endChange, markUndone, forgetChanges]) svc.add(Effects, effect.kind)
     svc.provide(OwnFolderChanges, changes)
     for (const operation of snapshotOperations) svc.operation(operation)
+    svc.event('changes_recorded', ChangesRecorded)
     svc.event('changes_undone', ChangesUndone)
     svc.interceptTools({
       name: 'snapshots',
