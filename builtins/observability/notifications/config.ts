@@ -1,6 +1,5 @@
 import { z } from '#kernel'
-
-export const FORMATS = ['json', 'chat', 'text'] as const
+import { isHttpUrl } from '#lib/http-url'
 
 /** Events for which an operator usually has to do something. */
 const USUAL = ['approval_requested', 'question_asked', 'budget_exceeded', 'agent_budget_exhausted', 'agent_died']
@@ -9,12 +8,12 @@ const USUAL = ['approval_requested', 'question_asked', 'budget_exceeded', 'agent
 export const NotificationsConfig = z.object({
   url: z
     .string()
-    .refine(text => text === '' || isHttp(text), 'must be an http or https URL')
+    .refine(text => text === '' || isHttpUrl(text), 'must be an http or https URL')
     .default('')
     .meta({ env: 'SVC_NOTIFICATIONS_URL', secret: true, reload: 'applied' })
     .describe('Where notifications are sent by POST; empty sends none'),
   format: z
-    .enum(FORMATS)
+    .enum(['json', 'chat', 'text'])
     .default('json')
     .meta({ reload: 'applied' })
     .describe(
@@ -27,7 +26,3 @@ export const NotificationsConfig = z.object({
     .describe('Types of events to send'),
 })
 export type NotificationsConfig = z.output<typeof NotificationsConfig>
-
-function isHttp(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-}

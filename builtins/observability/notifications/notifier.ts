@@ -1,9 +1,9 @@
 import { errorMessage, type PluginHandle, token } from '#kernel'
-import { Store } from '#platform/store/contract'
+import { newestSeq, Store } from '#platform/store/contract'
 import type { NotificationsConfig } from './config.ts'
 import { NoNotificationUrlError, NotificationFailedError, type NotificationSent } from './contract.ts'
 import { lineOf, requestBody } from './message.ts'
-import { moveCursor, newestEvents, newestSeq, readCursor } from './repository.ts'
+import { moveCursor, newestEvents, readCursor } from './repository.ts'
 
 const TIME_LIMIT_MS = 10_000
 /** Maximum number of events that one notification describes. */

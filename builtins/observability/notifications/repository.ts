@@ -22,11 +22,6 @@ export async function readCursor(store: Store): Promise<number | undefined> {
 
 export const moveCursor = (seq: number) => setValue({ ...CURSOR, value: seq })
 
-/** Returns the seq of the newest event; 0 when there is none. */
-export async function newestSeq(store: Store): Promise<number> {
-  return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM events_view'))?.seq ?? 0
-}
-
 /** Returns the newest events of some types in a range of seqs and since a time, newest first. */
 export async function newestEvents(
   store: Store,

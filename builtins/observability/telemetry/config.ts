@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { isHttpUrl } from '#lib/http-url'
 
 export const TelemetrySection = z.object({
   enabled: z
@@ -8,7 +9,7 @@ export const TelemetrySection = z.object({
     .describe('Send OpenTelemetry traces and metrics to a collector, by OTLP over HTTP'),
   endpoint: z
     .string()
-    .refine(text => text === '' || isHttp(text), 'must be an http or https URL, such as http://localhost:4318')
+    .refine(text => text === '' || isHttpUrl(text), 'must be an http or https URL, such as http://localhost:4318')
     .default('')
     .meta({ reload: 'restart_required' })
     .describe(
@@ -109,8 +110,4 @@ function decodeOrSame(text: string): string {
 function parseInteger(text: string | undefined, otherwise: number): number {
   const number = Number(text)
   return text && Number.isSafeInteger(number) && number > 0 ? number : otherwise
-}
-
-function isHttp(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
