@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Action } from '../api/action.ts'
 import { Trouble } from './states.tsx'
 import { visible } from './text/format.ts'
@@ -50,13 +50,18 @@ export function Dialog({
   children: ComponentChildren
 }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
-    const opener = document.activeElement
-    dialog.current?.showModal()
-    return () => void (opener instanceof HTMLElement && opener.isConnected && opener.focus())
+  // Not after painting: until then the focus would be on the page's content. The browser returns it to what opened this.
+  useLayoutEffect(() => {
+    const element = dialog.current!
+    element.showModal()
+    return () => element.close()
   }, [])
   return (
-    <dialog ref={dialog} aria-labelledby="dialog-title" onClose={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby="dialog-title"
+      onClose={({ currentTarget }) => currentTarget.isConnected && onClose()}
+    >
       <header>
         <h2 id="dialog-title">{visible(title)}</h2>
         <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
