@@ -310,20 +310,26 @@ export const Goals = token<Goals>('goals')
 export interface OpenWork {
   /** Names the work, such as `dlg-1a2b3c4d of coder-7f3a91c2`. */
   what: string
-  /** Makes the goal wait until the work has ended. */
-  wait: Effect
+  /**
+   * Makes the goal wait until the work has ended. Without it the goal waits if its agent says so, until the agent is
+   * woken.
+   */
+  wait?: Effect
 }
 
 /** Knows of work that others do for goals. A goal whose agent only answers with text waits for it. */
 export interface OpenWorkSource {
   name: string
-  /** SQL condition on a row `g` of `goals`: whether others work for it. It is read with the goal at each end. */
-  condition: string
+  /**
+   * SQL condition on a row `g` of `goals`: whether others do work for it that its first end is refused for. It is read
+   * with the goal at each end.
+   */
+  condition?: string
   open(goal_id: string): Promise<readonly OpenWork[]>
 }
 export const OpenWorkSources = point<OpenWorkSource>('open_work', {
   key: source => source.name,
-  has: { name: 'text', condition: 'text', open: 'function' },
+  has: { name: 'text', open: 'function' },
   asked: 'open',
 })
 

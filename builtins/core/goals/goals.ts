@@ -3,15 +3,7 @@ import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { setAcceptance, uncheckedTerms } from './acceptance/repository.ts'
 import { overdueGoals } from './acceptance/terms-repository.ts'
-import {
-  GoalEndedError,
-  GoalNotFoundError,
-  type GoalRow,
-  type NewGoal,
-  type OpenWork,
-  OpenWorkSources,
-  TooManySubgoalsError,
-} from './contract.ts'
+import { GoalEndedError, GoalNotFoundError, type GoalRow, type NewGoal, TooManySubgoalsError } from './contract.ts'
 import { wokeUp } from './generation/idle.ts'
 import { goalEnding } from './pursuit/outcome.ts'
 import { activeBelow, depthOf, findGoal, insertGoal, mayRunTools } from './repository.ts'
@@ -79,11 +71,6 @@ export async function endOverdue(svc: PluginHandle): Promise<void> {
     const effects = await abandonGoal(svc, goal, 'Its deadline passed before it was reached.')
     await store.apply([...effects, wakeAgents({ agents: [goal.agent_id], reason: 'deadline' })])
   }
-}
-
-/** Returns the work that others do for a goal which does not wait for it. */
-export async function openWorkOf(svc: PluginHandle, goal_id: string): Promise<OpenWork[]> {
-  return (await Promise.all(svc.list(OpenWorkSources).map(source => source.open(goal_id)))).flat()
 }
 
 /** Returns whether the agent of a goal may run programs for it: `later` while it is paused or the daemon frozen. */

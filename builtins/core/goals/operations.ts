@@ -92,7 +92,7 @@ async function goalOf(svc: PluginHandle, ref: string): Promise<GoalRow> {
 
 async function toGoalDetails(svc: PluginHandle, rows: readonly GoalRow[]) {
   const ids = rows.map(({ goal_id }) => goal_id)
-  const [waits, spends] = await Promise.all([waitsOf(svc.use(Store), ids), spendOf(svc.use(Store), ids)])
+  const [waits, spends] = await Promise.all([waitsOf(svc, ids), spendOf(svc.use(Store), ids)])
   return rows.map(row => goalView(row, waits(row.goal_id), spends.get(row.goal_id)))
 }
 

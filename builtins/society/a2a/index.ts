@@ -1,11 +1,12 @@
-import { PendingMessages, PromptSections } from '#core/goals/contract'
+import { OpenWorkSources, PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Effects } from '#platform/store/contract'
+import { awaitedAnswers, endLongWaits } from './awaited.ts'
 import { A2AConfig } from './config.ts'
 import { Mail, MessageSent, Peers } from './contract.ts'
 import { MailService } from './mail.ts'
-import { Mailboxes } from './mailboxes.ts'
+import { Mailboxes } from './mailboxes/mailboxes.ts'
 import { messageOperations } from './operations.ts'
 import { peers } from './peers.ts'
 import { askedSection, mailMessages, unansweredSection } from './pending-messages.ts'
@@ -28,6 +29,13 @@ export default definePlugin({
     svc.add(PendingMessages, mailMessages(svc))
     svc.add(PromptSections, unansweredSection(svc))
     svc.add(PromptSections, askedSection(svc))
+    svc.add(OpenWorkSources, awaitedAnswers(svc))
+    let checked = svc.clock.ms()
+    svc.on('beat', async () => {
+      const now = svc.clock.ms()
+      await endLongWaits(svc, checked, now)
+      checked = now
+    })
 
     const mailboxes = new Mailboxes(svc)
     svc.wakeSource({ name: 'a2a', wait: signal => mailboxes.wait(signal) })

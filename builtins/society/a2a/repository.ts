@@ -90,14 +90,36 @@ const UNANSWERED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_
   ORDER BY seq DESC LIMIT ?`
 
 /**
- * Messages that an agent sent and that have no answer yet, newest first. Delegations and the messages of patterns are
- * left out: these report their results themselves.
+ * SQL: whether a message `m` awaits an answer of an agent that can give one. Delegations and patterns report their
+ * results themselves.
  */
-const AWAITED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
-  WHERE expects_reply = 1 AND type <> 'delegate' AND pattern_id IS NULL
+const IS_AWAITED = `expects_reply = 1 AND type <> 'delegate' AND pattern_id IS NULL
   AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.type <> 'ack')
-  AND (to_agent IS NULL OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.to_agent AND a.died_at IS NULL))
-  ORDER BY seq DESC LIMIT ?`
+  AND (to_agent IS NULL OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.to_agent AND a.died_at IS NULL))`
+
+/** Messages that an agent sent and that have no answer yet, newest first. */
+const AWAITED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE from_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
+  WHERE ${IS_AWAITED} ORDER BY seq DESC LIMIT ?`
+
+/** Returns the messages without an answer that the agent of a goal sent during it, and since a time, oldest first. */
+export function awaitedFor(store: Store, goal_id: string, since: number): Promise<MessageRow[]> {
+  const of = (column: string) => `(SELECT ${column} FROM goals_view WHERE goal_id = ?)`
+  return store.all<MessageRow>(
+    `SELECT ${COLUMNS} FROM a2a_messages m WHERE from_agent = ${of('agent_id')} AND created_at >= ${of('created_at')}
+     AND created_at > ? AND ${IS_AWAITED} ORDER BY seq`,
+    [goal_id, goal_id, since],
+  )
+}
+
+/** Returns agents with an active goal that await an answer to a message which they sent between two times. */
+export async function sendersWithoutAnswer(store: Store, after: number, until: number): Promise<string[]> {
+  const rows = await store.all<{ from_agent: string }>(
+    `SELECT DISTINCT from_agent FROM a2a_messages m WHERE created_at > ? AND created_at <= ? AND ${IS_AWAITED}
+     AND EXISTS (SELECT 1 FROM goals_view g WHERE g.agent_id = m.from_agent AND g.status = 'active')`,
+    [after, until],
+  )
+  return rows.map(({ from_agent }) => from_agent)
+}
 
 export function unansweredMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
   return store.all<MessageRow>(UNANSWERED, [agent_id, limit])

@@ -1,3 +1,4 @@
+import { OpenWorkSources } from '#core/goals/contract'
 import { CallLimits } from '#core/models/contract'
 import { definePlugin } from '#kernel'
 import { addRetentionRule } from '#platform/retention/contract'
@@ -29,6 +30,7 @@ export default definePlugin({
     svc.toolkit(patternsToolkit(svc, runner))
     svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
     svc.add(CallLimits, runner.limit())
+    svc.add(OpenWorkSources, { name: 'patterns', open: goal_id => runner.open(goal_id) })
     svc.on('beat', () => runner.sweep())
   },
 })

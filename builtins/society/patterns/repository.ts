@@ -130,6 +130,21 @@ export async function runningOf(store: Store, initiator: string): Promise<number
   return row?.n ?? 0
 }
 
+/** Returns the running patterns that the agent of a goal started during it, oldest first. */
+export function runningFor(store: Store, goal_id: string): Promise<{ pattern_id: string; name: string }[]> {
+  return store.all(
+    `SELECT pattern_id, name FROM a2a_patterns p WHERE status = 'running' AND EXISTS (SELECT 1 FROM goals_view g
+       WHERE g.goal_id = ? AND g.agent_id = p.initiator AND g.created_at <= p.created_at) ORDER BY p.created_at`,
+    [goal_id],
+  )
+}
+
+/** Returns whether an agent has an active goal. */
+export async function hasGoal(store: Store, agent_id: string): Promise<boolean> {
+  const active = "SELECT 1 FROM goals_view WHERE agent_id = ? AND status = 'active' LIMIT 1"
+  return (await store.get(active, [agent_id])) !== undefined
+}
+
 export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
   return store.all("SELECT pattern_id FROM a2a_patterns WHERE status = 'running' ORDER BY deadline LIMIT 1000")
 }

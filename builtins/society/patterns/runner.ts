@@ -1,9 +1,9 @@
 import { Agents } from '#core/agents/contract'
-import { Goals } from '#core/goals/contract'
+import { Goals, type OpenWork } from '#core/goals/contract'
 import type { CallLimit } from '#core/models/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
-import { appendEvent, Store } from '#platform/store/contract'
+import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { type A2AMessage, Mail } from '#society/a2a/contract'
 import type { PatternsConfig } from './config.ts'
 import {
@@ -23,6 +23,7 @@ import {
   endRun,
   findMissingAgents,
   findRun,
+  hasGoal,
   insertRun,
   isWaitedFor,
   listRunning,
@@ -30,6 +31,7 @@ import {
   openGoals,
   type PatternRow,
   participantsOf,
+  runningFor,
   runningOf,
   runOf,
   type SpendSum,
@@ -151,6 +153,12 @@ export class PatternRunner {
     }
   }
 
+  /** Returns the patterns for which a goal may wait. */
+  async open(goal_id: string): Promise<OpenWork[]> {
+    const running = await runningFor(this.#svc.use(Store), goal_id)
+    return running.map(({ pattern_id, name }) => ({ what: `${pattern_id} (${name})` }))
+  }
+
   /** Advances all running patterns, for messages of other processes and for deadlines. */
   async sweep(): Promise<void> {
     for (const { pattern_id } of await listRunning(this.#svc.use(Store))) await this.advance(pattern_id)
@@ -270,11 +278,16 @@ export class PatternRunner {
     const { pattern_id, initiator, name } = row
     const spent = known ?? (await spendOfRun(store, pattern_id))
     const data = { agent_id: initiator, pattern_id, name, status }
-    const ended = appendEvent({ type: 'pattern_ended', agent_id: initiator, data })
+    const ended = [
+      endRun({ pattern_id, status, result, spent }),
+      appendEvent({ type: 'pattern_ended', agent_id: initiator, data }),
+      // A goal may be about to wait, so its wait is not looked for.
+      ...((await hasGoal(store, initiator)) ? [wakeAgents({ agents: [initiator], reason: 'pattern' })] : []),
+    ]
     const taken = status === 'completed' ? [] : await this.#abandonGoals(pattern_id, status)
-    if (await store.apply([endRun({ pattern_id, status, result, spent }), ended, ...taken])) return
+    if (await store.apply([...ended, ...taken])) return
     // A goal ended in the meantime, so only the messages are withdrawn.
-    await store.apply([endRun({ pattern_id, status, result, spent }), ended, withdraw({ pattern_id })])
+    await store.apply([...ended, withdraw({ pattern_id })])
   }
 
   async #abandonGoals(pattern_id: string, status: string): Promise<Effect[]> {

@@ -43,7 +43,8 @@ export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolk
             budget_tokens,
           })
           for (const effect of effects) call.effect(effect)
-          return `Started as ${pattern_id}. Answers come as messages; pattern_status returns its progress.`
+          const wait = call.goal_id === null ? '' : ` If you need its result, answer "I wait for ${pattern_id}".`
+          return `Started as ${pattern_id}. Answers come as messages; pattern_status returns its progress.${wait}`
         },
       }),
       tool({

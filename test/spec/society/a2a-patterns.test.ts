@@ -3,7 +3,14 @@ import delegation from '#society/delegation/index'
 import type { PatternRun } from '#society/patterns/contract'
 import patterns from '#society/patterns/index'
 import { example } from '../../examples/example.ts'
-import { type ModelServerRequest, runHeartbeat, type TestHostOptions, toolCall, until } from '../../support/index.ts'
+import {
+  type ModelServerRequest,
+  runHeartbeat,
+  type TestHostOptions,
+  text,
+  toolCall,
+  until,
+} from '../../support/index.ts'
 import { goalsOf, spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } from './mail-host.ts'
 
@@ -51,6 +58,33 @@ async function runPattern(home: Home, name: string, participants: string[], task
 }
 
 describe('a built-in pattern', () => {
+  it('is waited for by the goal for which it was started, if its agent says so, until it ends', async () => {
+    const asked: string[] = []
+    await using home = await openHost(
+      request => {
+        if (!isOf(request, 'ann')) return NOTHING
+        if (asksForGoal(request)) return NOTHING
+        asked.push(request.prompt)
+        const pattern = { pattern: 'swarm', participants: ['bob', 'cleo'], task: 'Name a fish.' }
+        if (asked.length === 1) return toolCall('start_pattern', pattern)
+        if (asked.length === 2) return text(`I wait for ${/Started as (\S+)\./.exec(request.prompt)![1]}.`)
+        return toolCall('finish_goal', { summary: 'None was named.' })
+      },
+      { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 300 } } },
+    )
+    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
+    await home.kernel.invoke('goals.add', { id: ann, objective: 'Have a fish named' })
+    const goal = async () => (await goalsOf(home, ann!))[0]!
+    home.kernel.heartbeat.start()
+    await until(async () => (await goal()).waits_for !== null || void (await runHeartbeat(home)))
+    expect((await goal()).waits_for).toMatch(/^\S+ \(swarm\)$/)
+    for (let n = 0; n < 5; n++) await runHeartbeat(home)
+    expect(asked).toHaveLength(2)
+    home.clock.jump(300_000)
+    await until(async () => (await goal()).status === 'completed' || void (await runHeartbeat(home)))
+    expect(asked).toHaveLength(3)
+  })
+
   it('review repeats feedback and revision until the work is approved', async () => {
     const say = (me: string, question: string) =>
       me === 'ann'

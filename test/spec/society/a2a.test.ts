@@ -9,7 +9,7 @@ import waking from '#platform/waking/index'
 import guardrails from '#safety/guardrails/index'
 import { type A2AMessage, Mail, type MessageType } from '#society/a2a/contract'
 import { writeDirectly } from '../../support/direct-access.ts'
-import { runHeartbeat, toolCall, until, waitUntilIdle } from '../../support/index.ts'
+import { runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { goalsOf, spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, send, testHostWithMail } from './mail-host.ts'
 
@@ -237,6 +237,51 @@ describe('a message', () => {
     ])
     expect(await messages(home, ann)).toHaveLength(2)
     expect(home.server.requests.some(r => isOf(r, 'ann') && r.prompt.includes('Forty-two.'))).toBe(true)
+  })
+
+  it('is waited for by a goal whose agent says so: until it is answered, and at most an hour', async () => {
+    const asked: string[] = []
+    let isAnswering = true
+    await using home = await testHostWithMail(
+      request => {
+        const { prompt, body } = request
+        if (isOf(request, 'bob')) {
+          const id = /Message (msg-\w+) \(review\)/.exec(prompt)?.[1]
+          if (!isAnswering || !id) return NOTHING
+          return asksForGoal(request) ? goalOf(`Answer ${id}`) : toolCall('reply', { id, body: 'Line 3 is wrong.' })
+        }
+        if (asksForGoal(request)) return NOTHING
+        asked.push(prompt)
+        const results = body.messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))
+        if (results.length === 0) return toolCall('send_review_request', { to: 'bob', subject: 'Draft', body: 'Look.' })
+        if (asked.length === 2) return text(`I wait for ${/msg-\w+/.exec(results[0]!)![0]}.`)
+        return toolCall('finish_goal', { summary: 'Reviewed.' })
+      },
+      { config: { daemon: { heartbeat: 30 } } },
+    )
+    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    const give = (objective: string) => home.kernel.invoke('goals.add', { id: ann, objective }) as Promise<Goal>
+    const goalIs = async ({ goal_id }: Goal) => home.kernel.invoke('goals.get', { goal_id }) as Promise<Goal>
+    const first = await give('Write the draft and have it reviewed')
+    home.kernel.heartbeat.start()
+    await until(async () => (await goalIs(first)).status === 'completed' || void (await runHeartbeat(home)))
+    expect(asked).toHaveLength(3)
+    expect(asked[2]).toContain('Line 3 is wrong.')
+    expect(asked[2]).not.toContain('You answered without a tool call')
+
+    isAnswering = false
+    asked.length = 0
+    const second = await give('Write another draft and have it reviewed')
+    await until(async () => (await goalIs(second)).waits_for !== null || void (await runHeartbeat(home)))
+    expect((await goalIs(second)).waits_for).toMatch(/^the answer of bob-\w+ to msg-\w+$/)
+    const { reason } = (await home.kernel.invoke('agents.why', { id: ann })) as { reason: string }
+    expect(reason).toContain(`Its goal ${second.goal_id} waits for the answer of bob-`)
+    for (let n = 0; n < 10; n++) await runHeartbeat(home)
+    expect(asked).toHaveLength(2)
+    home.clock.jump(3_600_000)
+    await until(async () => (await goalIs(second)).status === 'completed' || void (await runHeartbeat(home)))
+    expect(asked).toHaveLength(3)
+    expect(asked[2]).toContain('You answered without a tool call')
   })
 
   it('goes to an agent by id or unique name, and its recipient is never used as a path', async () => {

@@ -183,7 +183,7 @@ describe('the message toolkits', () => {
     )
     await home.kernel.invoke('agents.pause', { id: bob })
     expect(await call(home, ann, 'send_query', { to: 'bob', question: 'How?' }, 'goal-1')).toMatch(
-      /The answer comes to you as a message, also after this goal: go on without looking for it\. bob-\w+ is paused/,
+      /The answer comes to you as a message, also after this goal\. If you need it before you go on, answer "I wait for msg-\w+"; otherwise go on without looking for it\. bob-\w+ is paused/,
     )
   })
 

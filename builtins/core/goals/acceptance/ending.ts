@@ -5,8 +5,8 @@ import type { Cycle } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Reach } from '#safety/sandbox/contract'
 import type { GoalsConfig } from '../config.ts'
+import { openWorkOf } from '../context/open-work.ts'
 import { GoalVerifiers, OpenWorkSources, type PursuedGoal } from '../contract.ts'
-import { openWorkOf } from '../goals.ts'
 import { findTerms } from '../repository.ts'
 import { check } from './acceptance.ts'
 import { missingFiles } from './answers.ts'
@@ -59,7 +59,7 @@ export class GoalClaimCheck {
    */
   async objection(claim: Claim): Promise<string | Rejection | Waiting | undefined> {
     const { agent_id, goal_id, objective } = this.#goal
-    const openWork = this.#svc.list(OpenWorkSources).map(({ condition }) => condition)
+    const openWork = this.#svc.list(OpenWorkSources).flatMap(({ condition }) => condition ?? [])
     const current = await findTerms(this.#svc.use(Store), goal_id, openWork)
     if (current && current.open_subgoals > 0)
       return `Subgoals of this goal are still active (${current.open_subgoals}). They come first; you will be shown their results.`

@@ -1,5 +1,6 @@
-import { z } from '#kernel'
-import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
+import { type PluginHandle, z } from '#kernel'
+import { AMONG, defineEffect, jsonList, Store } from '#platform/store/contract'
+import { describeParked } from '../context/open-work.ts'
 import { type GoalRow, PlanStep } from '../contract.ts'
 import { COLUMNS } from '../repository.ts'
 
@@ -63,11 +64,12 @@ export interface WaitsFor {
   approval_ids: string[]
   /** Active goals that it waits for. */
   awaited: { goal_id: string; agent_id: string }[]
-  /** Whether it waits until its agent is woken. */
-  isParked: boolean
+  /** What it waits for until its agent is woken. */
+  parked_for: string | null
 }
 
-export async function waitsOf(store: Store, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
+export async function waitsOf(svc: PluginHandle, goal_ids: readonly string[]): Promise<(goal_id: string) => WaitsFor> {
+  const store = svc.use(Store)
   const ids = [jsonList(goal_ids)]
   const [dependencies, questions, approvals, awaited, parked] = await Promise.all([
     store.all<{ goal_id: string; after_goal_id: string }>(
@@ -94,11 +96,14 @@ export async function waitsOf(store: Store, goal_ids: readonly string[]): Promis
       ids,
     ),
   ])
+  const reasons = new Map(
+    await Promise.all(parked.map(async ({ goal_id }) => [goal_id, await describeParked(svc, goal_id)] as const)),
+  )
   return goal_id => ({
     after: dependencies.filter(each => each.goal_id === goal_id).map(each => each.after_goal_id),
     question_id: questions.find(each => each.goal_id === goal_id)?.question_id ?? null,
     approval_ids: approvals.filter(each => each.goal_id === goal_id).map(each => each.approval_id),
     awaited: awaited.filter(each => each.waiting === goal_id),
-    isParked: parked.some(each => each.goal_id === goal_id),
+    parked_for: reasons.get(goal_id) ?? null,
   })
 }

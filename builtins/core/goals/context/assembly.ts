@@ -6,6 +6,7 @@ import type { WaitsFor } from '../acceptance/terms-repository.ts'
 import { ActiveAgent, ActiveGoal, ActiveProfile, type PursuedGoal } from '../contract.ts'
 import { type AwaitedGoal, activeGoal, awaitedGoals } from '../repository.ts'
 import { pendingMessagesFor } from './guarded.ts'
+import { describeParked } from './open-work.ts'
 
 /** `context_assembly`: loads the agent, its profile and its goal, if any. */
 export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
@@ -18,7 +19,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   if (!goal) return
   // A blocked goal is chosen only when the agent has no other.
   if (goal.blocked && !(await canReadMessages(svc, goal))) {
-    const waiting_for = describeWait(goal, await awaitedGoals(svc.use(Store), goal.goal_id))
+    const waiting_for = await describeWait(svc, goal, await awaitedGoals(svc.use(Store), goal.goal_id))
     if (agent.waiting_for !== waiting_for)
       cycle.effects.push(agents.recordOutcome({ agent_id: agent.agent_id, error: null, waiting_for }))
     cycle.done = true
@@ -46,26 +47,28 @@ export async function canReadMessages(
   return nudged !== 0 || (await pendingMessagesFor(svc, agent_id, goal_id, wakes)).texts.length > 0
 }
 
-/** What a goal waits for that is blocked by no other. */
-export const BACKGROUND_PROCESS = 'a background process of its agent to end'
-
 /** Describes what a goal waits for, in one sentence. */
-export function describeWait({ agent_id, goal_id, question_id }: PursuedGoal, awaited: readonly AwaitedGoal[]): string {
+export async function describeWait(
+  svc: PluginHandle,
+  { agent_id, goal_id, question_id }: PursuedGoal,
+  awaited: readonly AwaitedGoal[],
+): Promise<string> {
   if (question_id !== null) return `Its goal ${goal_id} waits for your answer to ${question_id}; see: svc questions`
-  return `Its goal ${goal_id} waits for ${listAwaited(agent_id, awaited) || BACKGROUND_PROCESS}`
+  const what = listAwaited(agent_id, awaited) || (await describeParked(svc, goal_id))
+  return `Its goal ${goal_id} waits for ${what}`
 }
 
 /** Describes what an active goal waits for; null for nothing. @param yours who decides and answers: `your`, or a name */
 export function waitOf(
   agent_id: string,
-  { approval_ids, question_id, awaited, isParked }: WaitsFor,
+  { approval_ids, question_id, awaited, parked_for }: WaitsFor,
   yours = 'your',
 ): string | null {
   const parts = [
     approval_ids.length > 0 && `${yours} decision on ${approval_ids.join(', ')}, see: svc approvals`,
     question_id !== null && `${yours} answer to ${question_id}, see: svc questions`,
     awaited.length > 0 && listAwaited(agent_id, awaited),
-    isParked && BACKGROUND_PROCESS,
+    parked_for,
   ]
   return parts.filter(Boolean).join('; ') || null
 }

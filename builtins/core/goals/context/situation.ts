@@ -36,7 +36,7 @@ export async function situationOf(
   const store = svc.use(Store)
   // Recorded, because the daemon goes on with the goals in another process.
   const { active, more, ended } = await recordInput('goals of the agent', async () => ({
-    ...(goal_id === null ? { active: [], more: 0 } : await activeLines(store, agent_id)),
+    ...(goal_id === null ? { active: [], more: 0 } : await activeLines(svc, agent_id)),
     ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
@@ -49,11 +49,11 @@ export async function situationOf(
 }
 
 /** Returns an agent's active goals with their ids and progress, those first that are pursued first, and how many more. */
-async function activeLines(store: Store, agent_id: string) {
-  const goals = await listGoals(store, agent_id, { order: 'oldest' }, { status: 'active' })
+async function activeLines(svc: PluginHandle, agent_id: string) {
+  const goals = await listGoals(svc.use(Store), agent_id, { order: 'oldest' }, { status: 'active' })
   const shown = goals.toSorted((a, b) => b.priority - a.priority).slice(0, ACTIVE_GOALS)
   const waits = await waitsOf(
-    store,
+    svc,
     shown.map(({ goal_id }) => goal_id),
   )
   const active = shown.map(goal => ({

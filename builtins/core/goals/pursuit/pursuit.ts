@@ -26,9 +26,10 @@ import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { resultOf } from '../acceptance/result.ts'
 import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
-import { assemblyOf, BACKGROUND_PROCESS, canReadMessages, listAwaited } from '../context/assembly.ts'
+import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
 import { pendingMessagesFor, redactOutput, sanitizeNudge } from '../context/guarded.ts'
 import { earlierMessages, fitNudges } from '../context/nudges.ts'
+import { describeParked, openWorkOf } from '../context/open-work.ts'
 import {
   blockedMessage,
   causesMessage,
@@ -45,7 +46,7 @@ import { recallMemories } from '../context/recall.ts'
 import { sectionsFor } from '../context/sections.ts'
 import { lastGoals, withCheckedResults } from '../context/situation.ts'
 import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
-import { abandonGoal, mayRun, openWorkOf } from '../goals.ts'
+import { abandonGoal, mayRun } from '../goals.ts'
 import {
   awaitedGoals,
   beginDeferredCall,
@@ -352,12 +353,16 @@ class Pursuit {
     const { goal_id } = this.#goal
     const { blocked, wakes } = this.#atHand ?? this.#goal
     if (blocked) return true
-    // A program may never end, such as a server, so only an agent that says so waits for it.
-    const saysSo = /\bwait/i.test(text) && this.#svc.has(Processes)
-    const running = saysSo ? await recordInput('processes', () => this.#svc.use(Processes).waitFor(goal_id)) : []
-    const parked = running.length > 0 ? [parkGoal({ goal_id, wakes })] : []
-    const open = await openWorkOf(this.#svc, goal_id)
-    const waits = [...running.flat(), ...parked, ...open.map(({ wait }) => wait)]
+    // A program may never end, such as a server, and a message get no answer, so only an agent that says so waits for it.
+    const saysSo = /\bwait/i.test(text)
+    const waitsForPrograms = saysSo && this.#svc.has(Processes)
+    const running = waitsForPrograms
+      ? await recordInput('processes', () => this.#svc.use(Processes).waitFor(goal_id))
+      : []
+    const open = (await openWorkOf(this.#svc, goal_id)).filter(({ wait }) => wait || saysSo)
+    const isParked = running.length > 0 || open.some(({ wait }) => !wait)
+    const parked = isParked ? [parkGoal({ goal_id, wakes })] : []
+    const waits = [...running.flat(), ...parked, ...open.flatMap(({ wait }) => wait ?? [])]
     if (waits.length > 0) await this.#save(waits)
     return waits.length > 0
   }
@@ -417,7 +422,7 @@ class Pursuit {
   async #blockedMessage(): Promise<string> {
     const { agent_id, goal_id } = this.#goal
     const awaited = await awaitedGoals(this.#svc.use(Store), goal_id)
-    return blockedMessage(listAwaited(agent_id, awaited) || BACKGROUND_PROCESS)
+    return blockedMessage(listAwaited(agent_id, awaited) || (await describeParked(this.#svc, goal_id)))
   }
 
   /** Returns the agent's state at the beginning of a cycle, if it is not in the conversation. */

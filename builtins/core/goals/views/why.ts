@@ -31,7 +31,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
         if (!goal?.blocked) return undefined
         const awaited = await awaitedGoals(svc.use(Store), goal.goal_id)
         const asks = awaited.flatMap(each => (each.asks === null ? [] : `${each.agent_id} waits for your ${each.asks}`))
-        const reason = [describeWait(goal, awaited), ...asks.slice(0, MOST_ASKS)].join('; ')
+        const reason = [await describeWait(svc, goal, awaited), ...asks.slice(0, MOST_ASKS)].join('; ')
         return { reason, at: null, needsOperator: goal.question_id !== null || asks.length > 0 }
       },
     },

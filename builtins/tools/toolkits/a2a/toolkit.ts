@@ -21,12 +21,16 @@ interface Said {
 }
 
 /** Says how the answer to a message arrives, so that its sender does not look for it again and again. */
-async function outlookOf(svc: PluginHandle, { goal_id }: ToolCall, to_agent: string): Promise<string> {
+async function outlookOf(
+  svc: PluginHandle,
+  { goal_id }: ToolCall,
+  { to_agent, message_id }: A2AMessage,
+): Promise<string> {
   const { paused_at = null } = to_agent === OPERATOR ? {} : await svc.use(Agents).find(to_agent)
   const pause = paused_at === null ? '' : ` ${to_agent} is paused and can answer only when it is resumed.`
   return goal_id === null
     ? `The answer does not come within this task: you read it in your goals.${pause}`
-    : `The answer comes to you as a message, also after this goal: go on without looking for it.${pause}`
+    : `The answer comes to you as a message, also after this goal. If you need it before you go on, answer "I wait for ${message_id}"; otherwise go on without looking for it.${pause}`
 }
 
 /** Tools for typed messages. A message is sent in the commit of its call, so exactly once. */
@@ -36,7 +40,7 @@ export function a2aToolkit(svc: PluginHandle): Toolkit {
     for (const effect of effects) call.effect(effect)
     const sent = `Sent to ${message.to_agent} as ${message.message_id}.`
     if (answer) return `${sent} Answered at once with ${answer.type}: ${answer.body}`
-    return message.expects_reply ? `${sent} ${await outlookOf(svc, call, message.to_agent)}` : sent
+    return message.expects_reply ? `${sent} ${await outlookOf(svc, call, message)}` : sent
   }
   const asks = <P extends z.ZodType>(
     name: string,

@@ -6,8 +6,7 @@ import { lockFile } from '#lib/lock'
 import type { Wake } from '#platform/heartbeat/contract'
 import { getValue, Store, setValue, wakeAgents } from '#platform/store/contract'
 import { type WatchedPath, Watcher } from '#platform/waking/contract'
-import { type Draft, Mail, OPERATOR } from './contract.ts'
-import { ForeignLine, type Line, lineOf, Mailbox, type MailboxKind } from './mailbox.ts'
+import { type Draft, Mail, OPERATOR } from '../contract.ts'
 import {
   knownIds,
   type MessageRow,
@@ -17,7 +16,8 @@ import {
   messagesAfter,
   newestMessage,
   prunedBefore,
-} from './repository.ts'
+} from '../repository.ts'
+import { ForeignLine, type Line, lineOf, Mailbox, type MailboxKind } from './mailbox.ts'
 
 /** Default interval for polling the mailboxes, in seconds. */
 const LOOK_S = 1

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Ports, z } from '#kernel'
-import { type A2AMessage, MessageType } from './contract.ts'
+import { type A2AMessage, MessageType } from '../contract.ts'
 
 export type MailboxKind = 'inbox' | 'outbox'
 
