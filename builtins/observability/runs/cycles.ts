@@ -1,5 +1,5 @@
 import { errorMessage, type PluginHandle, token } from '#kernel'
-import type { Cycle } from '#platform/heartbeat/contract'
+import { type Cycle, StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
 
 const BeganAt = token<number>('cycle_began_at')
@@ -19,7 +19,9 @@ export function cycleEnds(svc: PluginHandle, mask: (json: string) => string, cyc
   const { agent_id, cycle_num } = cycle
   const now = svc.clock.monotonic()
   const duration_ms = Math.round(now - (cycle.get(BeganAt) ?? now))
-  const error = cycle.error === undefined ? {} : { error: errorMessage(cycle.error).slice(0, LONGEST_ERROR) }
+  // A daemon that stops interrupts cycles, which is no failure of theirs.
+  const isFailure = cycle.error !== undefined && !(cycle.error instanceof StoppingError)
+  const error = isFailure ? { error: errorMessage(cycle.error).slice(0, LONGEST_ERROR) } : {}
   const data = JSON.parse(mask(JSON.stringify({ agent_id, cycle_num, result, duration_ms, ...error }))) as object
   cycle.effects.push(appendEvent({ type: 'cycle_done', agent_id, cycle_num, data: { ...data } }))
 }

@@ -290,6 +290,23 @@ describe('a run', () => {
     expect(await home.kernel.use(Store).events(0, 1000)).toHaveLength(rows.length)
   })
 
+  it('has no failure for a cycle that the end of the daemon interrupted', async () => {
+    let asked = 0
+    const never = () => new Promise<never>(() => void asked++)
+    await using home = await testHostWithModel(never, { builtins: [runs] })
+    const agent_id = await spawn(home)
+    const written = appendEvent({ type: 'agent_changed', agent_id, data: { agent_id } })
+    const writes = (cycle: unknown) => void (cycle as { effects: unknown[] }).effects.push(written)
+    home.kernel.hooks.get('cleanup').tap('writes', writes)
+    home.kernel.heartbeat.start()
+    await until(() => asked > 0)
+    const stopped = home.kernel.heartbeat.stop()
+    await home.clock.advance(60_000)
+    await stopped
+    const ends = (await home.kernel.use(Store).events(0, 100)).filter(({ type }) => type === 'cycle_done')
+    expect(ends.map(({ data }) => data)).toEqual([expect.not.objectContaining({ error: expect.anything() })])
+  })
+
   it('of a dead daemon is shown as crashed, also while no daemon runs', async () => {
     const home = await running([finish])
     await runToGoal(home)
