@@ -67,6 +67,13 @@ describe('svc spawn --workspace and --folder', () => {
     expect(sandbox?.wall).toBe(hasWall ? 'bubblewrap' : 'none')
   })
 
+  it('say which folder an agent has without one, and the command that gives it another', async () => {
+    const { stdout } = await run('spawn', 'worker')
+    const [, command] = /\(its own; to give it one of yours: svc (edit \S+ --workspace) <folder>\)/.exec(stdout)!
+    const edited = await run(...command!.split(' '), `${own}/project`)
+    expect(edited.stdout).toContain(`\n  workspace: ${own}/project (read-write)\n`)
+  })
+
   it('give folders that svc edit changes, leaving what is not named', async () => {
     const { agent_id } = await spawned('--folder', `${own}/data`)
     const edit = async (...words: string[]) => JSON.parse((await run('edit', agent_id, ...words, '--json')).stdout)

@@ -22,7 +22,7 @@ import {
   StatusEntry,
   WorktreePer,
 } from './contract.ts'
-import { agentPage, nextSentence, STATUS_PAGE, spawnedPage, statusPage } from './page.ts'
+import { agentPage, changedPage, nextSentence, STATUS_PAGE, spawnedPage, statusPage } from './page.ts'
 
 const id = AgentRef
 const model = z
@@ -254,7 +254,7 @@ export const agentsUpdate = operation({
     if (Object.values(changes).every(value => value === undefined)) throw new NothingToChangeError()
     return svc.use(OwnAgents).update(id, changes)
   },
-  render: ({ agent_id, model, role }) => `${agent_id}: ${role} (${model || 'the default model'})`,
+  render: changedPage,
 })
 
 export const agentsDelete = operation({

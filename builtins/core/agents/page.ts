@@ -80,12 +80,21 @@ export function agentPage(agent: AgentDetail): string {
 
 /** Renders the result of `svc spawn`: the agent and its access to the machine. */
 export function spawnedPage(agent: AgentDetail): string {
-  const { agent_id, role } = agent
+  const { agent_id, role, folders, workspace } = agent
+  const hint = `its own; to give it one of yours: svc edit ${agent_id} --workspace <folder>`
   return [
     `${agent_id}  ${role}`,
-    ...(agent.folders.length > 0 ? places(agent).map(row => `  ${row.join(': ')}`) : []),
+    ...(folders.length > 0 ? placeLines(agent) : [`  workspace: ${workspace} (${hint})`]),
   ].join('\n')
 }
+
+/** Renders the result of `svc edit`: what can be changed. */
+export function changedPage(agent: AgentDetail): string {
+  const { agent_id, model, role } = agent
+  return [`${agent_id}: ${role} (${model || 'the default model'})`, ...placeLines(agent)].join('\n')
+}
+
+const placeLines = (agent: AgentDetail) => places(agent).map(row => `  ${row.join(': ')}`)
 
 /** Rows of the folders that an agent may use, and of its sandbox. */
 function places({ workspace, folders, sandbox }: AgentDetail): Row[] {
