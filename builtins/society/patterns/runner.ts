@@ -4,7 +4,7 @@ import type { CallLimit } from '#core/models/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError, token } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
-import { type A2AMessage, Mail } from '#society/a2a/contract'
+import { type A2AMessage, type Draft, Mail, type SentFiles } from '#society/a2a/contract'
 import type { PatternsConfig } from './config.ts'
 import {
   type CollaborationPattern,
@@ -46,6 +46,8 @@ export interface NewPattern {
   initiator: string
   participants: readonly string[]
   task: string
+  /** Files that go with the first messages. */
+  files?: SentFiles
   rounds?: number | undefined
   /** Time limit, in seconds. */
   timeout?: number | undefined
@@ -106,7 +108,9 @@ export class PatternRunner {
       effects: [
         insertRun({ pattern_id, ...run, ...budget, within }),
         appendEvent({ type: 'pattern_started', agent_id: initiator, data: { agent_id: initiator, pattern_id, name } }),
-        ...('send' in move ? await this.#steps({ pattern_id, ...run }, move.send) : []),
+        ...('send' in move
+          ? await this.#steps({ pattern_id, ...run }, move.send, start.files ? { files: start.files } : {})
+          : []),
       ],
     }
   }
@@ -200,7 +204,7 @@ export class PatternRunner {
     const sent = new Set(messages.map(({ message_id }) => message_id))
     try {
       const steps = move.send.filter(({ step }) => !sent.has(idOf(pattern_id, step)))
-      const effects = await this.#steps(row, steps, true)
+      const effects = await this.#steps(row, steps, { once: true })
       if (effects.length === 0) return
       const repeated = messages.filter(answer => steps.some(step => repeats(step, answer)))
       await store.apply([...effects, this.#svc.use(Mail).read(repeated.map(({ message_id }) => message_id))])
@@ -213,7 +217,7 @@ export class PatternRunner {
   async #steps(
     { pattern_id, name, initiator }: Pick<PatternRow, 'pattern_id' | 'name' | 'initiator'>,
     steps: readonly Step[],
-    once = false,
+    more: Pick<Draft, 'once' | 'files'>,
   ): Promise<Effect[]> {
     const effects: Effect[] = []
     for (const { step, type, from, to, subject: about, body } of steps) {
@@ -222,7 +226,7 @@ export class PatternRunner {
       const message_id = idOf(pattern_id, step)
       const posted = await this.#svc
         .use(Mail)
-        .post({ message_id, type, from_agent: from, to, subject, body, pattern_id, once })
+        .post({ message_id, type, from_agent: from, to, subject, body, pattern_id, ...more })
       effects.push(...posted.effects)
     }
     return effects

@@ -24,6 +24,11 @@ export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolk
           pattern: z.string().min(1).max(64),
           participants: z.array(z.string().min(1).max(128)).min(1).max(50).describe('Names or ids of agents'),
           task: z.string().trim().min(1).max(8_000),
+          files: z
+            .array(z.string().min(1))
+            .max(10)
+            .default([])
+            .describe('Paths of your files to send along; the others cannot read your own folder'),
           rounds: z.coerce.number().int().min(1).max(10).optional(),
           budget_tokens: z.coerce
             .number()
@@ -33,12 +38,13 @@ export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolk
             .describe('Maximum number of tokens that the pattern may cost'),
         }),
         idempotent: true,
-        async execute({ pattern: name, participants, task, rounds, budget_tokens }, call) {
+        async execute({ pattern: name, participants, task, files, rounds, budget_tokens }, call) {
           const { pattern_id, effects } = await runner.begin({
             name,
             initiator: call.agent_id,
             participants,
             task,
+            files: { call, paths: files },
             rounds,
             budget_tokens,
           })

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import delegation from '#society/delegation/index'
 import type { PatternRun } from '#society/patterns/contract'
@@ -65,24 +67,30 @@ describe('a built-in pattern', () => {
         if (!isOf(request, 'ann')) return NOTHING
         if (asksForGoal(request)) return NOTHING
         asked.push(request.prompt)
-        const pattern = { pattern: 'swarm', participants: ['bob', 'cleo'], task: 'Name a fish.' }
-        if (asked.length === 1) return toolCall('start_pattern', pattern)
-        if (asked.length === 2) return text(`I wait for ${/Started as (\S+)\./.exec(request.prompt)![1]}.`)
+        const pattern = { pattern: 'swarm', participants: ['bob', 'cleo'], task: 'Name a fish.', files: ['pond.md'] }
+        if (asked.length === 1) return toolCall('file_write', { path: 'pond.md', content: 'Deep.' })
+        if (asked.length === 2) return toolCall('start_pattern', pattern)
+        if (asked.length === 3) return text(`I wait for ${/Started as (\S+)\./.exec(request.prompt)![1]}.`)
         return toolCall('finish_goal', { summary: 'None was named.' })
       },
       { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 300 } } },
     )
-    const [ann] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
+    const [ann, bob, cleo] = [await spawn(home, 'ann'), await spawn(home, 'bob'), await spawn(home, 'cleo')]
     await home.kernel.invoke('goals.add', { id: ann, objective: 'Have a fish named' })
     const goal = async () => (await goalsOf(home, ann!))[0]!
     home.kernel.heartbeat.start()
     await until(async () => (await goal()).waits_for !== null || void (await runHeartbeat(home)))
     expect((await goal()).waits_for).toMatch(/^\S+ \(swarm\)$/)
     for (let n = 0; n < 5; n++) await runHeartbeat(home)
-    expect(asked).toHaveLength(2)
+    expect(asked).toHaveLength(3)
+    for (const [name, id] of Object.entries({ bob, cleo })) {
+      const asking = home.server.requests.find(request => isOf(request, name) && request.prompt.includes('Name a fish.'))
+      const [, path] = /Files, copied into your own folder: (\S+)/.exec(asking!.prompt)!
+      expect(await readFile(join(home.root, '.svc/workspaces', id!, path!), 'utf8')).toBe('Deep.')
+    }
     home.clock.jump(300_000)
     await until(async () => (await goal()).status === 'completed' || void (await runHeartbeat(home)))
-    expect(asked).toHaveLength(3)
+    expect(asked).toHaveLength(4)
   })
 
   it('review repeats feedback and revision until the work is approved', async () => {
