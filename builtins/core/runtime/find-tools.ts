@@ -41,6 +41,8 @@ export interface Findable {
  */
 export function findTools(all: readonly Findable[], hidden: readonly Findable[]): Tool {
   const toolkits = [...new Set(hidden.map(({ toolkit }) => toolkit))].join(', ')
+  const hint =
+    hidden.length === 0 ? '; all that you have are shown.' : `; try others. There are tools for: ${toolkits}.`
   const shown = new Set(all.filter(each => !hidden.includes(each)).map(({ toolkit }) => toolkit))
   return tool({
     name: FIND_TOOLS,
@@ -49,7 +51,7 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
     read_only: true,
     execute({ query }) {
       const hits = rankTools(all, query).slice(0, MAX_HITS)
-      if (hits.length === 0) return `[No tool matches these words; try others. There are tools for: ${toolkits}.]`
+      if (hits.length === 0) return `[No tool matches these words${hint}]`
       const isHidden = (each: Findable) => hidden.includes(each)
       const found = hits.filter(isHidden)
       const inView = hits.filter(each => !isHidden(each)).map(({ tool }) => `\`${tool.name}\``)

@@ -127,7 +127,7 @@ export const PatternParticipantsError = defineError({
   status: 422,
   title: 'Wrong number of participants',
   message: (p: { name: string; min: number; max: number; problem: string }) =>
-    `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} participants besides its initiator, each named once; ${p.problem}.`,
+    `The pattern "${p.name}" takes ${p.min === p.max ? p.min : `${p.min} to ${p.max}`} ${p.max === 1 ? 'participant' : 'participants'} besides its initiator, each named once; ${p.problem}.`,
 })
 export const TooManyPatternsError = defineError({
   code: 'too_many_patterns',

@@ -255,7 +255,7 @@ describe('an agent with a program in the background', () => {
       prompts.push(prompt)
       if (++asked === 1) return shellOf("node -e 'setTimeout(() => console.log(1), 1500)'")
       const id = /as (proc-\w+)/.exec(JSON.stringify(body))![1]
-      if (asked === 2) return toolCall('process_output', { process_id: id, wait_seconds: 20 })
+      if (asked === 2) return toolCall('process_output', { id, wait_seconds: 20 })
       return toolCall('finish_goal', { summary: 'It is built.' })
     }, 5)
     const agent_id = await spawn(host)

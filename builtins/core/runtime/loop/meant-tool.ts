@@ -22,25 +22,24 @@ const HABITS: Readonly<Record<string, string>> = {
   finish_goal: 'complete complete_task task_complete attempt_completion done finish submit',
 }
 
-/** Names of the same parameters in other agent frameworks, by the name in this one. */
-const ARGUMENT_HABITS: Readonly<Record<string, string>> = {
-  path: 'file_path filepath filename file_name file absolute_path paths',
-  content: 'contents file_content file_text text',
-  old_text: 'old_string old_str search',
-  new_text: 'new_string new_str replace replacement',
-  command: 'cmd',
-  background: 'run_in_background is_background',
-  pattern: 'query regex',
-  id: 'message_id',
-}
+/** Names that models use for the same parameter, from other agent frameworks and other tools. */
+const SAME_ARGUMENTS = [
+  'path file_path filepath filename file_name file absolute_path paths',
+  'content contents file_content file_text text message body description',
+  'old_text old_string old_str search',
+  'new_text new_string new_str replace replacement',
+  'command cmd',
+  'background run_in_background is_background',
+  'pattern query regex',
+  'to recipient target_agent agent_name agent_id agent',
+  'objective goal task',
+]
 
 const BY_HABIT = new Map(
   Object.entries(HABITS).flatMap(([tool, names]) => names.split(' ').map(name => [plain(name), tool] as const)),
 )
 
-const OWN_NAMES = new Map(
-  Object.entries(ARGUMENT_HABITS).flatMap(([own, names]) => names.split(' ').map(name => [plain(name), own] as const)),
-)
+const ARGUMENTS = new Map(SAME_ARGUMENTS.flatMap(names => names.split(' ').map(name => [plain(name), names] as const)))
 
 /** Returns the tool most likely meant by an unknown name; undefined if none is similar. */
 export function meantTool(name: string, names: readonly string[]): string | undefined {
@@ -48,23 +47,31 @@ export function meantTool(name: string, names: readonly string[]): string | unde
   return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
 }
 
-/** Returns the arguments of a call with the names of the schema for those that other frameworks name differently. */
+/** Returns the arguments of a call with the names of the schema for those that models name differently. */
 export function withOwnNames(schema: unknown, given: unknown): unknown {
   if (!isTree(schema)) return given
   if (Array.isArray(given)) return given.map(each => withOwnNames(schema.items, each))
   const { properties } = schema
   if (!isTree(given) || !isTree(properties)) return given
-  const taken = new Set(Object.keys(given))
-  const own: [name: string, value: unknown][] = []
-  for (const [key, value] of Object.entries(given)) {
-    const meant = Object.hasOwn(properties, key) ? undefined : OWN_NAMES.get(plain(key))
-    // Given both, the tool's own name counts, and the other one is named as unknown.
-    const name = meant !== undefined && Object.hasOwn(properties, meant) && !taken.has(meant) ? meant : key
-    taken.add(name)
-    own.push([name, typeof value === 'object' ? withOwnNames(properties[name], value) : value])
-  }
+  // Given both, the tool's own name counts, and the other one is named as unknown.
+  const free = new Set(Object.keys(properties).filter(name => !Object.hasOwn(given, name)))
+  const own = Object.entries(given).map(([key, value]) => {
+    const meant = Object.hasOwn(properties, key) ? [] : [...free].filter(name => areSame(key, name))
+    const name = meant.length === 1 ? meant[0]! : key
+    free.delete(name)
+    return [name, typeof value === 'object' ? withOwnNames(properties[name], value) : value]
+  })
   return Object.fromEntries(own)
 }
+
+/** Returns whether models use two names for the same parameter. Those of ids are alike. */
+function areSame(one: string, other: string): boolean {
+  const group = ARGUMENTS.get(plain(one))
+  if (group !== undefined) return group === ARGUMENTS.get(plain(other))
+  return isId(one) && isId(other)
+}
+
+const isId = (name: string) => /(^|_)id$/.test(name)
 
 /** Returns a clause for each given argument that the tool would ignore, with the parameter that is likely meant. */
 export function unknownParameters({ name, parameters }: Tool, given: unknown): string[] {

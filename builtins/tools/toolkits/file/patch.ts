@@ -1,4 +1,5 @@
 import { applyPatch, parsePatch, type StructuredPatch } from 'diff'
+import { ToolError } from '../contract.ts'
 import { nearest } from './block.ts'
 import { EditError } from './edit.ts'
 
@@ -16,12 +17,12 @@ export interface FilePatch {
 
 /**
  * Parses a unified diff.
- * @throws EditError when it is invalid, or removes or renames files
+ * @throws ToolError when it is no patch; EditError when it removes or renames files
  */
 export function patchOf(diff: string): FilePatch[] {
   const parsed = readPatch(diff)
   if (parsed.length === 0 || parsed.every(({ hunks }) => hunks.length === 0)) {
-    throw new EditError({ path: 'patch', problem: `the patch contains no changes. ${FORM}` })
+    throw new ToolError({ problem: `The patch contains no changes. ${FORM}.` })
   }
   return parsed.map(filePatch)
 }
@@ -32,7 +33,10 @@ function readPatch(diff: string): StructuredPatch[] {
   try {
     return parsePatch(diff.endsWith('\n') ? diff : `${diff}\n`)
   } catch (error) {
-    throw new EditError({ path: 'patch', problem: `${(error as Error).message}. ${FORM}` }, { cause: error })
+    throw new ToolError(
+      { problem: `The patch cannot be read: ${(error as Error).message}. ${FORM}.` },
+      { cause: error },
+    )
   }
 }
 

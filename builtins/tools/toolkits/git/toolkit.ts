@@ -40,7 +40,8 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
           const git = await repository(call)
           const options = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=all']
           const paths = path === undefined ? [] : [await git.path(path)]
-          return git.run(['diff', ...options, ...(staged ? ['--staged'] : []), '--', ...paths])
+          const shown = await git.run(['diff', ...options, ...(staged ? ['--staged'] : []), '--', ...paths])
+          return shown === '[exit code 0]' ? `[No ${staged ? 'staged' : 'unstaged'} changes of tracked files.]` : shown
         },
       }),
       tool({

@@ -169,12 +169,12 @@ describe('arguments that a tool does not know', () => {
       toolCall('file_write', { file_path: 'a.txt', file_text: 'one two' }),
       toolCall('file_edit', { file: 'a.txt', edits: [{ old_string: 'one', new_string: 'three' }] }),
       toolCall('file_edit', { path: 'a.txt', oldString: 'two', replace: 'four' }),
-      toolCall('file_read', { filename: 'a.txt' }),
+      toolCall('grep', { query: 'three', pattern: 'four', filename: 'a.txt' }),
     ])
     await home.spawnWith('Look at something')
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
-    expect(results(home.server)[3]).toBe('1\tthree four')
+    expect(results(home.server)[3]).toContain('a.txt:1: three four')
     // The journal, approvals and the model itself have the tool's own names.
     expect(JSON.stringify(home.server.requests.at(-1)!.body.messages)).not.toMatch(/file_text|oldString/)
   })
