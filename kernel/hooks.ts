@@ -192,7 +192,7 @@ export class Hooks {
     const { clock, log } = this.#parts
     this.declare(name, {
       kind: 'series',
-      onError: (tap, error) => log.error({ plugin: tap }, `${name}: ${errorMessage(error)}`),
+      onError: (plugin, error) => log.error({ plugin, stack: Object(error).stack }, `${name}: ${errorMessage(error)}`),
       limit: (tap, work) => withTimeLimit(clock, HANDLER_LIMIT_MS, `The handler "${tap}" of ${name}`, work),
     })
     this.#events.set(name, schema)

@@ -66,11 +66,11 @@ export const Operations = point<Operation>('operations', {
 
 /** @throws TypeError that names the missing part */
 function checkOperation(definition: Operation): void {
-  const { name, input, output, run } = definition
+  const { name, summary, input, output, run } = definition
   if (typeof name !== 'string' || name === '') throw new TypeError('an operation needs a name, such as "weather.today"')
-  const whole = input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
+  const whole = summary && input instanceof z.ZodObject && output instanceof z.ZodType && typeof run === 'function'
   if (!whole)
-    throw new TypeError(`the operation "${name}" needs input: z.object({ … }), output: a zod schema, and run()`)
+    throw new TypeError(`the operation "${name}" needs summary, input: z.object({ … }), output: a schema, and run()`)
 }
 
 /**

@@ -66,6 +66,16 @@ describe('svc help and svc config validate', () => {
     expect(lines).toHaveLength(new Set(lines).size)
   })
 
+  it("give each required argument and option of a plugin's command in the example", async () => {
+    const source = `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'stock', setup: svc => svc.operation({ name: 'stock.put', summary: 'Store an item',
+  input: z.object({ bay: z.number().min(3), item: z.string(), count: z.number(), note: z.string().optional() }),
+  output: z.string(), cli: { usage: 'stock <bay> <item...>' }, run: () => '' }) })`
+    await using dir = await project({ 'plugins/stock.ts': source })
+    const { stdout } = await svc(['stock', '--help'], { cwd: dir.path })
+    expect(stdout).toContain('Example:\n  svc stock 3 item --count 1\n')
+  })
+
   it('explain commands and exit codes, and report errors in the configuration file', async () => {
     await using dir = await project({ '.svc/config.yaml': 'daemon:\n  hartbeat: 3\n' })
     const logs = async (...words: string[]) => {

@@ -122,6 +122,10 @@ describe('a call of the client', () => {
     ).resolves.toEqual([])
   })
 
+  it.each(['127.0.0.1:8000', 'localhost:8000', ''])('is not made for %j, which is no URL', baseUrl => {
+    expect(() => createClient({ baseUrl })).toThrow(`a URL such as http://127.0.0.1:8000, not "${baseUrl}"`)
+  })
+
   it('names the address when no server answers', async () => {
     const { client, listening, url } = await startServer()
     await listening.close()

@@ -89,7 +89,7 @@ it('sync and async handlers are called once each, however often they were added,
   expect(seen).toEqual(['sync ada', 'async ada'])
 })
 
-it('a handler that throws or rejects does not stop the others and is logged with its plugin', async () => {
+it('a handler that throws or rejects does not stop the others and is logged with its plugin and stack', async () => {
   const seen: string[] = []
   const thrower = definePlugin({
     name: 'thrower',
@@ -110,7 +110,11 @@ it('a handler that throws or rejects does not stop the others and is logged with
   await using home = await testHost({ builtins: [thrower, listener] })
   await home.kernel.hooks.emit('goal_completed', { agent_id: 'ada', goal_id: 'g1' })
   expect(seen).toEqual(['g1'])
-  expect(home.logged('sync trouble')).toMatchObject([{ plugin: 'thrower', level: 50 }, { plugin: 'thrower' }])
+  const stack = expect.stringContaining('hooks.test.ts:')
+  expect(home.logged('sync trouble')).toMatchObject([
+    { plugin: 'thrower', level: 50, stack },
+    { plugin: 'thrower', stack },
+  ])
 })
 
 it('a handler that hangs is cut off at its time limit, also for an event of a plugin', async () => {

@@ -27,7 +27,13 @@ function oneOfEverything(round: number) {
       svc.goalStrategy({ generateGoal: () => undefined })
       const size = tool({ name: 'size', description: '', parameters: z.object({}), execute: () => config.size })
       svc.toolkit({ name: 'everything', tools: [size] })
-      svc.operation({ name: 'everything.get', summary: '', input: z.object({}), output: z.object({}), run: () => ({}) })
+      svc.operation({
+        name: 'everything.get',
+        summary: 'Get it',
+        input: z.object({}),
+        output: z.object({}),
+        run: () => ({}),
+      })
       svc.provide(Colour, `red ${round}`)
       svc.section('everything', z.object({ depth: z.number().default(1) }))
       svc.add(Colours, { name: 'red' })

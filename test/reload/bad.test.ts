@@ -21,7 +21,7 @@ const module = definePlugin({
     const look = tool({ name: 'look', description: '', parameters: z.object({}), execute: () => 'a room' })
     svc.toolkit({ name: 'eyes', tools: [look] })
     svc.operation(
-      operation({ name: 'room.get', summary: '', input: z.object({}), output: z.string(), run: () => 'a room' }),
+      operation({ name: 'room.get', summary: 'Get it', input: z.object({}), output: z.string(), run: () => 'a room' }),
     )
   },
 })
@@ -118,7 +118,10 @@ it.each([
   ],
   [
     "an operation's name taken",
-    source('sayer', "svc.operation({ name: 'room.get', input: z.object({}), output: z.string(), run: () => '' })"),
+    source(
+      'sayer',
+      "svc.operation({ name: 'room.get', summary: 'Get it', input: z.object({}), output: z.string(), run: () => '' })",
+    ),
     /adds "room.get" to operations, but "room" already did/,
   ],
   ["another plugin's name", source('room'), /the name "room" is taken by a part of the program/],
@@ -356,7 +359,7 @@ it.each([
 )
 
 it('an output that does not match its schema names operation and plugin, and counts as a failure', async () => {
-  const bad = `svc.operation({ name: 'ask.it', input: z.object({}), output: z.object({ ok: z.boolean() }), run: () => ({}) })`
+  const bad = `svc.operation({ name: 'ask.it', summary: 'Ask', input: z.object({}), output: z.object({ ok: z.boolean() }), run: () => ({}) })`
   await using home = await testHost({ plugins: { 'asker.ts': source('asker', bad) } })
   const problem = 'the operation "ask.it" of "asker" returned an invalid output: ok: is missing'
   await expect(home.kernel.invoke('ask.it', {})).rejects.toThrow(problem)

@@ -201,7 +201,7 @@ it('an operation is added, replaced and removed with its plugin as a route and i
 
 it('commands of plugins are written when a bad plugin and a good one are loaded at once', async () => {
   await using home = await testHost({ builtins: [cli] })
-  const wave = `svc.operation({ name: 'wave', input: z.object({}), output: z.string(), cli: { usage: 'wave' }, run: () => '' })`
+  const wave = `svc.operation({ name: 'wave', summary: 'Wave', input: z.object({}), output: z.string(), cli: { usage: 'wave' }, run: () => '' })`
   // Left by another process of the project with other plugins.
   await home.write({ '.svc/commands.json': '{}' })
   await drop(home, { 'bad.ts': source('bad', 'throw new Error("no luck")'), 'good.ts': source('good', wave) })

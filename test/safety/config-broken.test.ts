@@ -160,4 +160,19 @@ export default definePlugin({ name: 'good', config: z.object({ size: z.number().
     expect((await run('config', 'unset', 'plugins.config.good.size')).code).toBe(0)
     expect(await run('config', 'validate')).toMatchObject({ code: 0 })
   })
+
+  it('does not keep other keys from being set while its own are missing, and the error says how to set them', async () => {
+    const source = `import { definePlugin, z } from 'svc'
+const config = z.object({ url: z.string(), token: z.string().meta({ secret: true, env: 'POST_TOKEN' }) })
+export default definePlugin({ name: 'post', config, setup() {} })`
+    await using dir = await project({ 'plugins/post.ts': source })
+    const run = (...words: string[]) => inOwnProcess(words, { cwd: dir.path })
+    expect(await run('config', 'set', 'approval.enabled', 'true')).toMatchObject({ code: 0 })
+    const { stderr } = await run('plugins', 'check', 'plugins/post.ts')
+    expect(stderr).toContain('post.url: is missing; set it with: svc config set plugins.config.post.url <value>')
+    expect(stderr).toContain('svc config set plugins.config.post.token <value>, or in POST_TOKEN')
+    for (const key of ['url', 'token'])
+      expect(await run('config', 'set', `plugins.config.post.${key}`, 'abc')).toMatchObject({ code: 0 })
+    expect(await run('plugins', 'check', 'plugins/post.ts')).toMatchObject({ code: 0 })
+  })
 })

@@ -5,6 +5,7 @@
 
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
+import { isHttpUrl } from '../../lib/http-url.ts'
 import { OPERATIONS, type Operations } from './client-operations.ts'
 
 export { SvcError } from '../../../kernel/errors.ts'
@@ -82,8 +83,11 @@ const TRIES = 6
  * server's problem document. A stream is an async iterator; leaving it early closes it. A stream that can resume after
  * an event is opened again when it was cut; one that started a task asks for the answer when the call had an
  * `idempotencyKey`. The stream of a failed task throws its error, with the problem and the `task` as `cause`.
+ * @throws TypeError when `baseUrl` is no HTTP URL
  */
 export function createClient(options: ClientOptions): Client {
+  if (!isHttpUrl(options.baseUrl))
+    throw new TypeError(`baseUrl must be a URL such as http://127.0.0.1:8000, not "${options.baseUrl}"`)
   const modules: Record<string, Record<string, unknown>> = {}
   for (const [name, operation] of Object.entries(OPERATIONS) as [Name, Route][]) {
     const at = name.indexOf('.')

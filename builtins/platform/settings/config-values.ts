@@ -27,9 +27,10 @@ export function readValues(
   env: Env,
 ): ReadValues {
   const found: ReadValues = { read: new Map(), bad: [], secrets: [] }
-  const addIssues = (key: string, error: z.ZodError, variable?: string) => {
+  const addIssues = (key: string, error: z.ZodError, variable?: string, remedy = '') => {
     const issues = issuesOf(error, variable ?? key)
-    found.bad.push(...issues.map(issue => ({ ...issue, key, inFile: variable === undefined })))
+    const inFile = variable === undefined
+    found.bad.push(...issues.map(issue => ({ ...issue, message: issue.message + remedy, key, inFile })))
   }
   for (const { path, schema, meta } of keys) {
     const persisted = getIn(file.values, path.split('.'))
@@ -38,12 +39,18 @@ export function readValues(
     const parsed = schema.safeParse(raw)
     if (meta.secret) for (const value of [persisted, raw]) if (value) found.secrets.push(String(value))
     if (parsed.success) found.read.set(path, { persisted, effective: parsed.data })
-    else addIssues(path, parsed.error, variable === undefined ? undefined : variableName(meta))
+    else
+      addIssues(path, parsed.error, variable === undefined ? undefined : variableName(meta), remedyOf(raw, path, meta))
     // The file's value must be valid too: it applies once the variable is removed.
     const below = variable === undefined || persisted === undefined ? undefined : schema.safeParse(persisted)
     if (below?.error) addIssues(path, below.error)
   }
   return found
+}
+
+/** Returns how to set a key that has no value. */
+function remedyOf(value: unknown, path: string, { env }: KeyMeta): string {
+  return value === undefined ? `; set it with: svc config set ${path} <value>${env ? `, or in ${env}` : ''}` : ''
 }
 
 /** Returns the name of the environment variable that overrides a key. */

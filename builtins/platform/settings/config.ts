@@ -341,7 +341,8 @@ export class Config implements Configuration {
     const touched = new Set(wanted.map(({ path }) => this.#keys.findKey(path)?.path))
     const own = bad.filter(each => touched.has(each.key) && !(isRepair && isAmong(each, before.bad)))
     if (own.length > 0) refuse(own)
-    const [other] = bad
+    // A key that is missing stops only its plugin.
+    const other = bad.find(({ key }) => getIn(yaml.values, key.split('.')) !== undefined)
     const mends = bad.length < before.bad.filter(({ inFile }) => inFile).length
     if (other && !isRepair && !mends) {
       const line = yaml.lineOf(other.key.split('.'))

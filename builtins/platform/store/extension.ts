@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Extension, errorMessage, type PluginHandle, z } from '#kernel'
 import {
   defineEffect,
@@ -6,6 +7,7 @@ import {
   PluginMigrationError,
   PluginMigrations,
   Store,
+  setValue,
 } from './contract.ts'
 import { countMigration, SCHEMAS } from './statements.ts'
 
@@ -24,6 +26,8 @@ export const runMigration = defineEffect({
 })
 
 const Migrations = z.array(z.string().regex(/\S/)).min(1)
+/** Namespace of the values with the hashes of each plugin's steps, as they ran. */
+const RAN = 'schema_steps'
 
 /** Adds `migrations` to plugin handles. */
 export const storeExtension: Extension = svc => ({
@@ -36,10 +40,21 @@ export const storeExtension: Extension = svc => ({
   },
 })
 
-/** Runs the steps that no process has run yet, each in a transaction of its own. */
+/**
+ * Runs the steps that no process has run yet, each in a transaction of its own.
+ * @throws PluginMigrationError also for a step that was changed after it ran
+ */
 async function migrate(svc: PluginHandle, steps: readonly string[]): Promise<void> {
   const { name } = svc
   const store = svc.use(Store)
+  const hashes = steps.map(hashOf)
+  const ran = z.array(z.string()).parse((await getValue(store, { namespace: RAN, key: name })) ?? [])
+  const changed = ran.findIndex((hash, n) => n < steps.length && hash !== hashes[n])
+  if (changed !== -1) {
+    const problem =
+      'the database ran other SQL as this step; restore that, and put the change into a new step at the end'
+    throw new PluginMigrationError({ plugin: name, step: changed + 1, problem })
+  }
   for (;;) {
     const done = Number((await getValue(store, { namespace: SCHEMAS, key: name })) ?? 0)
     if (done === steps.length) return
@@ -49,9 +64,15 @@ async function migrate(svc: PluginHandle, steps: readonly string[]): Promise<voi
     }
     const step = done + 1
     await store
-      .apply([claimMigration({ plugin: name, step }), runMigration({ sql: steps[done]! })])
+      .apply([
+        claimMigration({ plugin: name, step }),
+        setValue({ namespace: RAN, key: name, value: hashes.slice(0, step) }),
+        runMigration({ sql: steps[done]! }),
+      ])
       .catch((cause: unknown) => {
         throw new PluginMigrationError({ plugin: name, step, problem: errorMessage(cause) }, { cause })
       })
   }
 }
+
+const hashOf = (sql: string) => createHash('sha256').update(sql.trim().replace(/\s+/g, ' ')).digest('hex')

@@ -30,9 +30,12 @@ export async function previewOf(svc: PluginHandle, row: ApprovalRow): Promise<st
     }
     const work = (async () => tool.preview?.(args, call))()
     const text = await withTimeLimit(svc.clock, LIMIT_MS, `The preview of the tool ${tool.name}`, work)
+    if (text !== undefined && typeof text !== 'string')
+      throw new TypeError(`it must return a string, not ${Array.isArray(text) ? 'an array' : typeof text}`)
     if (!text || text.length <= LONGEST) return text ?? null
     return `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} more characters`
-  } catch {
+  } catch (error) {
+    svc.log.warn({ agent_id }, `The preview of the tool ${tool.name} failed: ${(error as Error).message}`)
     return null
   } finally {
     end.abort('the preview is over')

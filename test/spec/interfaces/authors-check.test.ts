@@ -244,6 +244,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       /contribution of "draft" to operations needs run\(\)/,
     ],
     [
+      'an operation without a summary, which help shows',
+      plugin("svc.operation({ name: 'x', input: z.object({}), output: z.string(), run: () => '' })"),
+      /the operation "x" needs summary, input: z\.object/,
+    ],
+    [
       'a handler that is none',
       plugin("svc.on('goal_completed')"),
       /contribution of "draft" to goal_completed needs handler\(\)/,

@@ -51,6 +51,18 @@ it('a plugin with fewer steps than the database has is refused', async () => {
   )
 })
 
+it('a plugin with a step that was changed after it ran is refused; other white space is no change', async () => {
+  await using dir = await tempDir()
+  {
+    await using _first = await open(dir.path, FIRST, SECOND)
+  }
+  await expect(open(dir.path, FIRST, SECOND.replace('Ghent', 'Bruges'), THIRD)).rejects.toThrow(
+    'Step 2 of the migrations of tides did not run: the database ran other SQL as this step; restore that',
+  )
+  await using _again = await open(dir.path, FIRST.replace(' (', '\n  ('), SECOND, THIRD)
+  expect(await rowsBehind(dir.path, 'SELECT * FROM tides')).toEqual([{ place: 'Ghent', height: 0, seen: null }])
+})
+
 it.each([[[]], [[FIRST, 3]], [[' ']]])('steps such as %j are refused with the form that is right', async steps => {
   await using dir = await tempDir()
   await expect(open(dir.path, ...steps)).rejects.toThrow(

@@ -38,6 +38,7 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
       shell_arguments: ['text'],
       parameters: z.object({ text: z.string(), cwd: z.string().default('.'), background: z.boolean().default(false) }),
     }),
+    add('print', { requires_approval: true, preview: () => ['one', 'two'] as never }),
     add('post', {
       requires_approval: true,
       check({ to }: { to?: string }) {

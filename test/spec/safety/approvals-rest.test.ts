@@ -74,6 +74,12 @@ describe('GET /approvals', () => {
   })
 })
 
+it('a call is shown without a preview where its tool returns none, and the log says why', async () => {
+  await using home = await listening([toolCall('print', {}), finish()])
+  expect(await home.ask(home.path)).toMatchObject({ status: 200, json: { tool_name: 'print', preview: null } })
+  expect(home.logged('preview of the tool print failed: it must return a string, not an array')).toHaveLength(1)
+})
+
 describe('POST /agents/{id}/approvals/{approval_id}', () => {
   it('approves a call, which runs once; a second decision is refused and names the first', async () => {
     await using home = await listening()

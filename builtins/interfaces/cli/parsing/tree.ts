@@ -11,6 +11,7 @@ interface Schema {
   default?: unknown
   description?: string
   examples?: unknown[]
+  minimum?: number
   properties?: Record<string, Schema>
   required?: string[]
 }
@@ -28,14 +29,16 @@ function commandOf(operation: Operation, command: CliCommand): CommandSpec {
   const positional = places.map(place => argumentOf(place, fields))
   const fixed = [...Object.keys(command.preset ?? {}), ...(command.hidden ?? [])]
   const taken = new Set([...fixed, ...positional.map(argument => argument.field)])
-  const options = [...fields].filter(([field]) => !taken.has(field))
+  const options = [...fields]
+    .filter(([field]) => !taken.has(field))
+    .flatMap(([field, schema]) => optionsOf(field, schema, command, input.required ?? []))
   return {
     path,
     summary: command.summary ?? operation.summary,
     description: operation.description ?? '',
     arguments: positional,
-    example: command.example ? `svc ${command.example}` : exampleOf(path, places, fields),
-    options: options.flatMap(([field, schema]) => optionsOf(field, schema, command, input.required ?? [])),
+    example: command.example ? `svc ${command.example}` : exampleOf(path, [...positional, ...options], fields),
+    options,
     operation: {
       name: operation.name,
       preset,
@@ -58,15 +61,20 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   priority: '2', file: 'plugins/hello.ts', value: '5',
 }
 
-/** Returns an example call with a value for each required argument, quoted for a shell. */
-function exampleOf(path: readonly string[], places: readonly Place[], fields: ReadonlyMap<string, Schema>): string {
-  const values = places
+/** Returns an example call with a value for each required argument and option, quoted for a shell. */
+function exampleOf(
+  path: readonly string[],
+  given: readonly (ArgumentSpec | OptionSpec)[],
+  fields: ReadonlyMap<string, Schema>,
+): string {
+  const values = given
     .filter(({ required }) => required)
-    .map(({ name }) => {
-      const field = name.replaceAll('-', '_')
-      const { examples, anyOf, enum: choices } = fields.get(field) ?? {}
+    .flatMap(({ field, type, ...option }) => {
+      const { examples, anyOf, enum: choices, minimum } = fields.get(field) ?? {}
       const found = examples ?? anyOf?.flatMap(each => each.examples ?? [])
-      return String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? name)
+      const fallback = type === 'number' ? (minimum ?? 1) : field.replaceAll('_', '-')
+      const value = String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? fallback)
+      return 'name' in option ? [`--${option.name}`, value] : [value]
     })
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }
