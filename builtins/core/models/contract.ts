@@ -426,10 +426,11 @@ export interface Models {
    */
   measure?(call: MeasuredCall): Promise<ContextReport>
   /**
-   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. Absent
-   * where another plugin provides the models. @throws as `resolve` does
+   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. With
+   * `agent_id`, also why the system prompt of that agent was cut. Absent where another plugin provides the models.
+   * @throws as `resolve` does
    */
-  findWindowProblem?(name: string | null): Promise<ModelProblem | null>
+  findWindowProblem?(name: string | null, agent_id?: string): Promise<ModelProblem | null>
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

@@ -77,9 +77,19 @@ export class Caller {
     return this.#context.measure(target, await this.#withParameters(target, call))
   }
 
-  /** Returns why the context window of a model is too small. @throws ModelNameError, ModelError */
-  async findWindowProblem(name: string | null): Promise<ModelProblem | null> {
-    return this.#context.findWindowProblem(await this.#parts.resolve(name))
+  /** Returns why the context window of a model is too small, also for an agent. @throws ModelNameError, ModelError */
+  async findWindowProblem(name: string | null, agent_id?: string): Promise<ModelProblem | null> {
+    const [cut] = agent_id === undefined ? [] : this.#context.promptProblems(agent_id)
+    return cut ?? this.#context.findWindowProblem(await this.#parts.resolve(name))
+  }
+
+  /** Returns why system prompts of agents are cut, and what to do. */
+  promptProblems(): ModelProblem[] {
+    return this.#context.promptProblems()
+  }
+
+  forgetPrompts(agent_id: string): void {
+    this.#context.forgetPrompts(agent_id)
   }
 
   /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */
