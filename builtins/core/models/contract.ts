@@ -58,6 +58,11 @@ export const Message = z.object({
     .boolean()
     .optional()
     .describe('Set on a tool result with words of the operator, such as an answer; summaries keep it word for word'),
+  reports_until: z
+    .number()
+    .int()
+    .optional()
+    .describe('Set on a notice about a session: when the newest task that it reports began, in milliseconds'),
   is_kept: z
     .boolean()
     .optional()
