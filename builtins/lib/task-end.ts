@@ -5,7 +5,7 @@ export interface TaskEnd {
   task_id?: string
   status?: string
   output?: string
-  error?: { detail?: string } | null
+  error?: { code?: string; detail?: string } | null
   approval_ids?: string[]
   question_ids?: string[]
   session_id?: string
@@ -13,11 +13,24 @@ export interface TaskEnd {
   tool_calls_made?: number
 }
 
+/** Codes of the errors of cancelled tasks. */
+const CANCELLED: readonly (string | undefined)[] = ['task_cancelled', 'task_stopped']
+
+/** Returns whether a task was cancelled, by its client or on request: its status is `failed`, and its error says so. */
+export function isCancelled({ error }: Pick<TaskEnd, 'error'>): boolean {
+  return CANCELLED.includes(error?.code)
+}
+
+/** Returns the status of a task for people. */
+export function shownStatus(task: Pick<TaskEnd, 'error'> & { status: string }): string {
+  return isCancelled(task) ? 'cancelled' : task.status
+}
+
 /** Describes how a task ended: why it has no answer, and what to do where it waits or can be continued. */
 export function describeTaskEnd(end: TaskEnd): string {
   const { status = 'done', error, approval_ids = [], question_ids = [], session_id, task_id } = end
   const { steps_taken = 0, tool_calls_made = 0 } = end
-  if (error?.detail) return `${status}: ${error.detail}`
+  if (error?.detail) return `${shownStatus({ status, error })}: ${error.detail}`
   if (approval_ids.length > 0)
     return [
       `${status}: decide with`,

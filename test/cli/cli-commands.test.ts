@@ -3,6 +3,8 @@ import { appendFile, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CommandTree } from '#interfaces/cli/contract'
+import { Store } from '#platform/store/contract'
+import { insertTodo } from '#tools/toolkits/task/repository'
 import { Svc } from '../../embed/embed.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { modelServer, toolCall } from '../support/model/model-server.ts'
@@ -51,6 +53,34 @@ it('svc sessions and svc tasks say how many of other users they leave out', asyn
     await home.kernel.invoke('tasks.run', { id: 'coder', instruction: 'Count.' }, { tenant })
   expect(await print('sessions')).toMatch(/^Not listed: 2 sessions of other users \(X-Svc-User over HTTP\)\.\nsess-/)
   expect(await print('tasks', 'coder')).toMatch(/^Not listed: 2 tasks of other users/)
+})
+
+it('lists show the name of the agent beside its id', async () => {
+  await using dir = await project(FAST)
+  await using home = await Svc.open(dir.path, { roles: ['cli'], log: { level: 'silent' } })
+  const ask = (name: string, input: object) => home.kernel.invoke(name, input)
+  const { agent_id } = (await ask('agents.spawn', { preset: 'coder', name: 'ada' })) as { agent_id: string }
+  await ask('sessions.create', { agent_id })
+  await ask('schedules.add', { id: agent_id, objective: 'Count.', every: 3600 })
+  await ask('alarms.set', { id: agent_id, at: 'in 5 minutes', description: 'Count.' })
+  await ask('approvals.grant', { tool_name: 'file_write', agent: agent_id, uses: 1 })
+  const todo = { task_id: 'task-1', agent_id, description: 'Count.', priority: 'low', due_date: null } as const
+  await home.kernel.use(Store).apply([insertTodo(todo)])
+  for (const words of ['sessions', 'schedules', 'alarms', 'approvals rules', 'todos']) {
+    const { stdout } = await svc(words.split(' '), { cwd: dir.path })
+    expect(stdout, words).toContain(`${agent_id} (ada)  `)
+  }
+})
+
+it('svc tasks shows a cancelled task as cancelled', async () => {
+  await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 30\n' })
+  await using home = await Svc.open(dir.path, { roles: ['cli'], log: { level: 'silent' } })
+  await home.kernel.invoke('agents.spawn', { preset: 'coder' })
+  const input = { id: 'coder', instruction: 'Count.', wait: false }
+  const { task_id } = (await home.kernel.invoke('tasks.run', input)) as { task_id: string }
+  await home.kernel.invoke('tasks.cancel', { task_id })
+  const { stdout } = await svc(['tasks', 'coder'], { cwd: dir.path })
+  expect(stdout).toMatch(new RegExp(`^${task_id}  \\S+  cancelled  `))
 })
 
 describe('svc help and svc config validate', () => {

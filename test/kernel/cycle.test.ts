@@ -121,6 +121,31 @@ it('a cycle that exceeds its timeout is aborted, ends as a timeout, and cleans u
   expect(ada.calls[11]).toBe('end timeout')
 })
 
+it('time for which a cycle pauses its timeout does not count', async () => {
+  await using ada = await agentWith(
+    {
+      context_assembly: pursue,
+      async goal_pursuit({ signal }, svc) {
+        const resume = [svc.heartbeat.pauseTimeout(signal), svc.heartbeat.pauseTimeout(signal)]
+        await svc.clock.sleep(60_000)
+        resume.pop()!()
+        await svc.clock.sleep(60_000)
+        resume.pop()!()
+        await svc.clock.sleep(1e9, signal)
+        signal.throwIfAborted()
+      },
+    },
+    { cycle_timeout: 30 },
+  )
+  await until(() => ada.calls.includes('> goal_pursuit'))
+  await ada.home.clock.advance(60_000)
+  await ada.home.clock.advance(60_000)
+  await ada.home.clock.advance(29_999)
+  expect(ada.calls.at(-1)).toBe('> goal_pursuit')
+  await ada.home.clock.advance(1)
+  await until(() => ada.calls.includes('end timeout'))
+})
+
 it('a cycle timeout of 0 means no timeout', async () => {
   let signal: AbortSignal | undefined
   await using ada = await agentWith(

@@ -31,7 +31,6 @@ import {
 import { readFleet } from './fleet.ts'
 import { fleetPage } from './fleet-page.ts'
 import { type FolderSelection, foldersFor, updateFolders, worktreeFor } from './folders.ts'
-import { leasesOver } from './leases.ts'
 import {
   type AliveRow,
   agentDied,
@@ -43,6 +42,7 @@ import {
   hasAlive,
   insertAgent,
   insertNudge,
+  leasesOver,
   listAgents,
   listAlive,
   listPeers,

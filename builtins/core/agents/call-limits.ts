@@ -17,6 +17,7 @@ export function freezeLimit(svc: PluginHandle): CallLimit {
       if (frozen) throw new DaemonFrozenError()
     },
     async settle() {},
+    checks_waiting: true,
   }
 }
 
@@ -37,5 +38,6 @@ export function fenceLimit(svc: PluginHandle): CallLimit {
       if (held === 0) throw new FencedError({ agent_id: String(purpose.agent_id) })
     },
     async settle() {},
+    checks_waiting: true,
   }
 }

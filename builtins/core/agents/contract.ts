@@ -31,6 +31,9 @@ export const AgentRef = z
   .meta({ examples: ['coder-1a2b3c4d'] })
   .describe('Agent id, or agent name if it is unique')
 
+/** Name of the agent that an entry belongs to, selected by `agentNameOf`. */
+export const AgentName = z.string().nullable().describe('Current name of the agent; null for a deleted one')
+
 /** An agent as it stands in lists. */
 export const AgentSummary = summary.meta({ id: 'AgentSummary' })
 export type AgentSummary = z.infer<typeof AgentSummary>

@@ -3,8 +3,7 @@ import { type DoctorFinding, finding } from '#lib/doctor-check'
 import { pluralize } from '#lib/pluralize'
 import { Store } from '#platform/store/contract'
 import { blockOf } from './block-reasons.ts'
-import { leasesOver } from './leases.ts'
-import { findAgents, listAlive } from './repository.ts'
+import { findAgents, leasesOver, listAlive } from './repository.ts'
 
 /** Maximum number of agents checked: each takes some reads. */
 const AGENTS_MOST = 100

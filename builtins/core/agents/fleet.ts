@@ -1,8 +1,7 @@
 import type { PluginHandle } from '#kernel'
 import { isoTime, Store, usdOf } from '#platform/store/contract'
 import type { AgentStatus, FleetMember } from './contract.ts'
-import { leasesOver } from './leases.ts'
-import { type FleetRow, GLANCE, listFleet } from './repository.ts'
+import { type FleetRow, GLANCE, leasesOver, listFleet } from './repository.ts'
 
 /** Number of agents read in one query. */
 const PAGE_SIZE = 1_000

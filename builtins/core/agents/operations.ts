@@ -214,7 +214,7 @@ export const agentsWhy = operation({
   output: NextRun.extend({
     agent_id: AgentSummary.shape.agent_id,
     status: AgentStatus,
-    warning: z.string().nullable().describe('Why its model has too small a context window; null if it does not'),
+    warning: z.string().nullable().describe('Why the context window of its model is too small; null if it is not'),
   }),
   http: { method: 'GET', path: '/agents/{id}/why' },
   cli: { usage: 'why <id>' },
@@ -225,7 +225,7 @@ export const agentsWhy = operation({
     const problem = svc.has(Models)
       ? await svc
           .use(Models)
-          .findWindowProblem?.(model)
+          .findWindowProblem?.(model, agent_id)
           .catch(() => null)
       : null
     return { agent_id, status, ...next, warning: problem ? `${problem.problem}; ${problem.remedy}` : null }

@@ -1,9 +1,16 @@
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
-import { z } from '#kernel'
+import { type PluginHandle, z } from '#kernel'
+import { Daemon } from '#platform/daemon/contract'
 import { defineEffect, type Store } from '#platform/store/contract'
-import { insertLease, parkLease, unparkLease } from '#platform/store/statements'
+import { insertLease, NEVER, parkLease, unparkLease } from '#platform/store/statements'
 import { GivenFolder } from '#safety/sandbox/contract'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
+
+/** Returns the time before which leases have expired: now, or `NEVER` (all of them) where no daemon runs. */
+export async function leasesOver(svc: PluginHandle): Promise<number> {
+  const isDriven = !svc.has(Daemon) || (await svc.use(Daemon).isDriven())
+  return isDriven ? svc.clock.ms() : NEVER
+}
 
 /** SQL condition for pending approvals that block an agent: neither those of tasks, nor permissions to call a model. */
 const HOLDING = "status = 'pending' AND task_id IS NULL AND tool_name <> 'model:call'"

@@ -1,5 +1,6 @@
 import { BlockReasons, FirstGoals } from '#core/agents/contract'
 import { BundleParts, CheckpointParts } from '#core/checkpoints/contract'
+import { CallLimits } from '#core/models/contract'
 import { definePlugin, ROLES } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { DaemonStarts } from '#platform/daemon/contract'
@@ -31,6 +32,7 @@ import { generate } from './generation/generation.ts'
 import { allWokeUp, findAgentsToRun, IDLE_EFFECTS } from './generation/idle.ts'
 import { abandonGoal, addGoal, endOverdue } from './goals.ts'
 import { goalOperations } from './operations.ts'
+import { endedGoalLimit } from './pursuit/call-limit.ts'
 import { goalEnding, orFail } from './pursuit/outcome.ts'
 import { pursue } from './pursuit/pursuit.ts'
 import { TranscriptCache } from './pursuit/transcript-cache.ts'
@@ -50,6 +52,7 @@ export default definePlugin({
   setup(svc, config) {
     const transcripts = new TranscriptCache()
     svc.goalStrategy(existenceLoop(svc))
+    svc.add(CallLimits, endedGoalLimit)
     svc.tap('goal_generation', { name: 'goals', hasWork: neverHasWork }, (cycle: Cycle) =>
       orFail(svc, config, cycle, () => generate(svc, config, cycle)),
     )

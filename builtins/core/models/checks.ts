@@ -5,7 +5,7 @@ import type { ConfigCheck } from '#platform/settings/contract'
 import { MODELS_FILE, readCatalogue } from './catalogue/models-file.ts'
 import { providerIn } from './catalogue/names.ts'
 import type { ModelConfig } from './config.ts'
-import { ModelNameError, ModelProviders, Models } from './contract.ts'
+import { ModelNameError, type ModelProblem, ModelProviders, Models } from './contract.ts'
 import { isKnownProvider } from './providers/endpoints.ts'
 
 const KEYS = ['model.default_model', 'model.planning_model', 'model.summary_model']
@@ -53,11 +53,16 @@ function isFixed(name: string): boolean {
   return isKnownProvider(name) || name === 'sim'
 }
 
-/** Checks for models in use whose context window is too small for agents. */
-export async function windowsFinding(svc: PluginHandle): Promise<DoctorFinding> {
+/** Returns a problem and its remedy as one sentence. */
+export function problemSentence({ problem, remedy }: ModelProblem): string {
+  return `${problem.charAt(0).toUpperCase()}${problem.slice(1)}; ${remedy}`
+}
+
+/** Checks for models in use whose context window is too small for agents, or for the system prompt of one. */
+export async function windowsFinding(svc: PluginHandle, prompts: readonly ModelProblem[]): Promise<DoctorFinding> {
   const models = svc.use(Models)
   const found = await Promise.all((await models.inUse()).map(({ model }) => models.findWindowProblem?.(model)))
-  const [first, ...others] = found.filter(each => each !== null && each !== undefined)
+  const [first, ...others] = [...prompts, ...found.filter(each => each !== null && each !== undefined)]
   if (!first) return finding.ok('no model in use is known to have a small one')
   const more = others.map(({ problem }) => problem)
   return finding.warn([first.problem, ...more].join('; '), first.remedy)

@@ -58,6 +58,11 @@ export const Message = z.object({
     .boolean()
     .optional()
     .describe('Set on a tool result with words of the operator, such as an answer; summaries keep it word for word'),
+  reports_until: z
+    .number()
+    .int()
+    .optional()
+    .describe('Set on a notice about a session: when the newest task that it reports began, in milliseconds'),
   is_kept: z
     .boolean()
     .optional()
@@ -426,10 +431,11 @@ export interface Models {
    */
   measure?(call: MeasuredCall): Promise<ContextReport>
   /**
-   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. Absent
-   * where another plugin provides the models. @throws as `resolve` does
+   * Returns why the context window of a model is too small for agents; null if it is not, or if it is unknown. With
+   * `agent_id`, also why the system prompt of that agent was cut. Absent where another plugin provides the models.
+   * @throws as `resolve` does
    */
-  findWindowProblem?(name: string | null): Promise<ModelProblem | null>
+  findWindowProblem?(name: string | null, agent_id?: string): Promise<ModelProblem | null>
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

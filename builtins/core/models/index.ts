@@ -4,6 +4,7 @@ import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Metrics } from '#lib/metric'
 import { recordInput } from '#lib/recording-context'
+import { DaemonStatusParts } from '#platform/daemon/contract'
 import { ConfigChecks } from '#platform/settings/contract'
 import { Effects, Store } from '#platform/store/contract'
 import { Caller } from './call/caller.ts'
@@ -13,7 +14,7 @@ import { CATALOGUE, factsOf, tiersOf } from './catalogue/catalogue.ts'
 import { modelsInUse } from './catalogue/in-use.ts'
 import { merge, projectCatalogue } from './catalogue/models-file.ts'
 import { resolveName, type Target } from './catalogue/names.ts'
-import { modelsFileCheck, namesCheck, windowsFinding } from './checks.ts'
+import { modelsFileCheck, namesCheck, problemSentence, windowsFinding } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import { readSummary, summaryRequest } from './context/summary.ts'
 import {
@@ -68,7 +69,13 @@ export default definePlugin({
     svc.add(ConfigChecks, namesCheck(svc))
     svc.add(ConfigChecks, modelsFileCheck(svc))
     svc.add(ConfigChecks, timeLimitsCheck)
-    svc.add(DoctorChecks, { name: 'context_window', run: () => windowsFinding(svc) })
+    svc.add(DoctorChecks, { name: 'context_window', run: () => windowsFinding(svc, caller.promptProblems()) })
+    svc.add(DaemonStatusParts, {
+      name: 'models',
+      read: async () => ({ problems: caller.promptProblems().map(problemSentence) }),
+    })
+    for (const event of ['agent_died', 'agent_deleted'] as const)
+      svc.on(event, ({ agent_id }) => caller.forgetPrompts(agent_id))
     svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
 
     const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
@@ -85,7 +92,7 @@ export default definePlugin({
       describe,
       inUse,
       measure: call => caller.measure(call),
-      findWindowProblem: name => caller.findWindowProblem(name),
+      findWindowProblem: (name, agent_id) => caller.findWindowProblem(name, agent_id),
       summaries: withEarlierNames(
         {
           findDue: (call: MeasuredCall, keeps?: number) => caller.summaryDue(call, keeps),

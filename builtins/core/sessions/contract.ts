@@ -1,3 +1,4 @@
+import { AgentName } from '#core/agents/contract'
 import { defineError, type Effect, token, z } from '#kernel'
 
 export { sessionUsed } from './statements.ts'
@@ -8,6 +9,7 @@ export const SESSION_STATUSES = ['running', 'expired', 'closed'] as const
 export const Session = z.object({
   session_id: z.string(),
   agent_id: z.string(),
+  agent_name: AgentName,
   user_id: z.string().describe('The tenant, from X-Svc-User'),
   session_key: z.string().nullable().describe('Name of the session, chosen by the user'),
   task: z.string().describe('Subject of the session (default: the first instruction)'),

@@ -2,6 +2,7 @@ import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentErr
 import { operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
 import { formatCount } from '#lib/format-count'
+import { idAndName } from '#lib/id-and-name'
 import { othersNotice } from '#lib/list'
 import { formatUsd } from '#lib/usd'
 import { DatedPage, Store } from '#platform/store/contract'
@@ -136,8 +137,9 @@ export const sessionsClose = operation({
 
 export const sessionOperations = [sessionsCreate, sessionsList, sessionsGet, sessionsClose]
 
-function line({ session_id, last_active, agent_id, status, session_key, task, cost_usd, tokens }: Session): string {
+function line({ session_id, last_active, status, session_key, task, cost_usd, tokens, ...session }: Session): string {
+  const agent = idAndName({ agent_id: session.agent_id, name: session.agent_name })
   const key = session_key && `[${session_key.replace(/\s+/g, ' ')}]`
   const about = [key, brief(task, 60)].filter(Boolean).join(' ')
-  return `${session_id}  ${last_active}  ${agent_id}  ${status}  ${formatCount(tokens)} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
+  return `${session_id}  ${last_active}  ${agent}  ${status}  ${formatCount(tokens)} tokens, ${formatUsd(cost_usd)}  ${about}`.trimEnd()
 }

@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import {
   allOf,
@@ -13,6 +14,7 @@ import { type Session, sessionUsed } from './contract.ts'
 export interface SessionRow {
   session_id: string
   agent_id: string
+  agent_name: string | null
   user_id: string
   session_key: string | null
   task: string
@@ -41,7 +43,7 @@ export const EXPIRING = `SELECT session_id FROM sessions WHERE ${OVER}`
 /** Sessions idle since before `idle_before` are shown as expired, even if that is not stored yet. */
 const ROW = `SELECT session_id, agent_id, user_id, session_key, task, started_at, last_active, completed_at, cost_micros,
   input_tokens, output_tokens, duration_ms, metadata,
-  CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status FROM sessions`
+  CASE WHEN ${IDLE} THEN 'expired' ELSE status END AS status, ${agentNameOf('sessions.agent_id')} AS agent_name FROM sessions`
 
 export function findSession(store: Store, session_id: string, user_id: string, idle_before: number) {
   return store.get<SessionRow>(`${ROW} WHERE session_id = ? AND user_id = ?`, [idle_before, session_id, user_id])

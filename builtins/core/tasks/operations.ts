@@ -8,7 +8,7 @@ import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
 import { othersNotice, Page } from '#lib/list'
 import { stream } from '#lib/stream'
-import { describeTaskEnd } from '#lib/task-end'
+import { describeTaskEnd, shownStatus } from '#lib/task-end'
 import { describeMessage } from '#lib/transcript-text'
 import { isTree, type Tree } from '#lib/tree'
 import { formatUsd } from '#lib/usd'
@@ -342,6 +342,7 @@ function renderTask(task: TaskState): string {
   return (isWaiting(status) ? [] : [output]).concat(describeTaskEnd(task)).join('\n\n').trim()
 }
 
-function line({ task_id, status, instruction, cost_usd, created_at }: Task): string {
-  return `${task_id}  ${created_at}  ${status}  ${formatUsd(cost_usd)}  ${brief(instruction, 60)}`
+function line(task: Task): string {
+  const { task_id, instruction, cost_usd, created_at } = task
+  return `${task_id}  ${created_at}  ${shownStatus(task)}  ${formatUsd(cost_usd)}  ${brief(instruction, 60)}`
 }

@@ -143,7 +143,7 @@ function condition({ agent_id, user_id, of_others = false, session_id }: TaskFil
 const BLOCKED = 'guardrail_blocked'
 
 /** A task as a part of its session's conversation. */
-export type TaskExchange = Exchange & Pick<TaskRow, 'task_id'>
+export type TaskExchange = Exchange & Pick<TaskRow, 'task_id' | 'created_at'>
 
 /** Returns the session's tasks that began before this one, newest first, without records of their calls. */
 export async function earlierExchanges(store: Store, { session_id, task_id, created_at }: TaskRow, limit: number) {
@@ -155,35 +155,18 @@ export async function earlierExchanges(store: Store, { session_id, task_id, crea
   )
 }
 
-/**
- * Returns the session's tasks that began after this one, as `earlierExchanges` does.
- * @param mark text of the message by which this task learns of them: it has learned of those before its last one
- */
-export async function laterExchanges(
-  store: Store,
-  { session_id, task_id, created_at }: TaskRow,
-  mark: string,
-  limit: number,
-) {
-  const last = await store.get<{ at: number | null }>(
-    'SELECT max(created_at) AS at FROM task_messages WHERE task_id = ? AND message LIKE ?',
-    [task_id, `%${mark}%`],
-  )
-  return exchanges(
-    store,
-    'session_id = ? AND task_id <> ? AND created_at > ?',
-    [session_id, task_id, last?.at ?? created_at],
-    limit,
-  )
+/** Returns the session's tasks that began after a time, as `earlierExchanges` does. @param since in milliseconds */
+export function laterExchanges(store: Store, { session_id, task_id }: TaskRow, since: number, limit: number) {
+  return exchanges(store, 'session_id = ? AND task_id <> ? AND created_at > ?', [session_id, task_id, since], limit)
 }
 
 async function exchanges(store: Store, where: string, params: Condition['params'], limit: number) {
-  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error' | 'created_at' | 'ended_at'>>(
+  const rows = await store.all<TaskExchange & Pick<TaskRow, 'status' | 'error' | 'ended_at'>>(
     `SELECT task_id, instruction, images, output, status, error, created_at, ended_at FROM task_runs
      WHERE ${where} ORDER BY created_at DESC, task_id DESC LIMIT ?`,
     [...params, limit],
   )
-  return rows.flatMap(({ status, error, created_at, ended_at, ...row }, n): TaskExchange[] => {
+  return rows.flatMap(({ status, error, ended_at, ...row }, n): TaskExchange[] => {
     const { code, detail } = (error === null ? {} : JSON.parse(error)) as { code?: string; detail?: string }
     // No model may read what guardrails blocked.
     if (code === BLOCKED) return []

@@ -2,8 +2,9 @@ import { readImages } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Problem } from '#interfaces/rest/contract'
 import type { StreamEvent } from '#lib/stream'
+import { isCancelled } from '#lib/task-end'
 import { isoTime, usdOf } from '#platform/store/contract'
-import { type Task, TaskCancelledError, type TaskResponse, type TaskState, TaskStoppedError } from './contract.ts'
+import type { Task, TaskResponse, TaskState } from './contract.ts'
 import type { TaskRow } from './repository.ts'
 
 function factsOf(row: TaskRow) {
@@ -32,13 +33,11 @@ export function stateOf(row: TaskRow): TaskState {
   return { ...factsOf(row), status: row.status }
 }
 
-const CANCELLED: readonly string[] = [TaskCancelledError.code, TaskStoppedError.code]
-
 /** Returns the last event of a task's stream: `error` when the task failed, else `done`, also when it was cancelled. */
 export function endOf(row: TaskRow): StreamEvent {
   const task = responseOf(row)
   const { error } = task
-  if (error === null || CANCELLED.includes(error.code)) return { event: 'done', data: task }
+  if (error === null || isCancelled(task)) return { event: 'done', data: task }
   return { event: 'error', data: { ...error, task } }
 }
 

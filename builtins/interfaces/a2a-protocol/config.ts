@@ -17,6 +17,8 @@ export const PublicConfig = z.object({
     .string()
     .refine(text => text === '' || /^https?:\/\/[^\s/]+(\/\S*)?$/.test(text), 'must be an http or https URL')
     .default('')
-    .describe('URL of this server in agent cards, behind a proxy (default: the URL that the client used)'),
+    .describe(
+      'URL of this server behind a proxy, for agent cards (default: the URL that the client used) and links in notifications (default: none)',
+    ),
 })
 export type PublicConfig = z.infer<typeof PublicConfig>

@@ -1,4 +1,5 @@
 import { isWaiting, type KeyedTask, type Task } from '#core/tasks/contract'
+import { isCancelled } from '#lib/task-end'
 import type { KeyedQuestion, Question } from '#safety/questions/contract'
 
 type Json = Record<string, unknown>
@@ -32,12 +33,11 @@ const STATES = {
   waiting_approval: 'TASK_STATE_AUTH_REQUIRED',
   waiting_answer: 'TASK_STATE_INPUT_REQUIRED',
 } as const
-/** Error codes of tasks that were cancelled. */
-const CANCELLED: readonly (string | undefined)[] = ['task_stopped', 'task_cancelled']
 
-function stateOf({ task: { status, error }, questions }: NamedTask): string {
+function stateOf({ task, questions }: NamedTask): string {
+  const { status } = task
   if (openQuestion(status, questions)) return STATES.waiting_answer
-  return CANCELLED.includes(error?.code) ? 'TASK_STATE_CANCELED' : STATES[status]
+  return isCancelled(task) ? 'TASK_STATE_CANCELED' : STATES[status]
 }
 
 /**

@@ -1,7 +1,8 @@
+import { agentNameOf } from '#core/agents/statements'
 import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
 
 /** Columns of events for readers, with the current names of their agents. */
-const SHOWN_COLUMNS = `${EVENT_COLUMNS}, (SELECT name FROM agents_view a WHERE a.agent_id = events_view.agent_id) AS agent_name`
+const SHOWN_COLUMNS = `${EVENT_COLUMNS}, ${agentNameOf('events_view.agent_id')} AS agent_name`
 
 /** Filter of events; an empty one matches all. */
 export interface EventFilter {

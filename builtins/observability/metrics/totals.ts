@@ -8,7 +8,7 @@ import { shareCalls } from './share-calls.ts'
 /** Number of events read at once: few enough to process within milliseconds. */
 const BATCH = 1_000
 /** Event types whose data is read. */
-const OPENED = ['model_called', 'tool_result', 'context_compacted', 'context_refused'] as const
+const OPENED = ['model_called', 'tool_result', 'context_refused'] as const
 
 const Called = z.object({
   model: z.string(),
@@ -18,7 +18,6 @@ const Called = z.object({
   cost_usd: z.number(),
   context: ContextUse.optional().catch(undefined),
 })
-const Compacted = z.object({ model: z.string(), how: z.string() })
 const Refused = z.object({ model: z.string() })
 const Used = z.object({ tool: z.string(), ok: z.boolean() })
 
@@ -98,8 +97,6 @@ export class EventTotals {
       this.#add('svc_model_cost_usd_total', { model }, Math.round(called.cost_usd * 1e6))
       if (called.context) this.#countContext(model, called.context)
     }
-    const compacted = type === 'context_compacted' ? Compacted.safeParse(data).data : undefined
-    if (compacted) this.#add('svc_context_compactions_total', compacted, 1)
     const refused = type === 'context_refused' ? Refused.safeParse(data).data : undefined
     if (refused) this.#add('svc_context_refusals_total', refused, 1)
     const used = type === 'tool_result' ? Used.safeParse(data).data : undefined
@@ -114,6 +111,7 @@ export class EventTotals {
     for (const section of ['system', 'tools', 'messages', 'answer'] as const)
       this.#add('svc_context_tokens_total', { model, section }, context[section])
     this.#add('svc_context_window_tokens_total', { model }, context.window)
+    if (context.room_made) this.#add('svc_context_compactions_total', { model, how: context.room_made }, 1)
   }
 
   #add(metric: string, labels: Record<string, string>, more: number): void {

@@ -7,13 +7,12 @@ export const NotificationSent = z.object({
 })
 export type NotificationSent = z.infer<typeof NotificationSent>
 
-/** No address is in effect to which notifications could be sent. */
+/** No address is set to which notifications could be sent. */
 export const NoNotificationUrlError = defineError({
   code: 'no_notification_url',
   status: 409,
   title: 'No notification URL',
-  message: () =>
-    'No address for notifications is in effect; set it with: svc config set notifications.url https://… While a daemon runs, a new one takes effect at the next heartbeat.',
+  message: () => 'No address for notifications is set; set one with: svc config set notifications.url https://…',
 })
 /** The receiver of a notification cannot be reached, or did not accept it. */
 export const NotificationFailedError = defineError({

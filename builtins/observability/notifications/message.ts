@@ -6,34 +6,48 @@ import type { NotificationsConfig } from './config.ts'
 /** Maximum length of the description of one event, in characters. */
 const LONGEST = 500
 
-/** Commands that show what to decide, by type of event. */
-const NEXT: Readonly<Record<string, (data: EventEnvelope['data']) => string>> = {
-  approval_requested: ({ approval_id }) => `svc approvals show ${approval_id}`,
-  question_asked: ({ question_id }) => `svc questions show ${question_id}`,
-  budget_exceeded: () => 'svc budget',
-  goal_completed: ({ goal_id }) => `svc goal ${goal_id}`,
-  goal_abandoned: ({ goal_id }) => `svc goal ${goal_id}`,
-  task_ended: ({ task_id }) => `svc task ${task_id}`,
+type Data = EventEnvelope['data']
+/** Where more of an event is shown: by a command, and on the dashboard's page of this address. */
+type Next = readonly [command: string, ...page: unknown[]]
+
+const ofGoal = ({ goal_id, agent_id }: Data): Next => [`svc goal ${goal_id}`, 'agents', agent_id, 'goals', goal_id]
+const NEXT: Readonly<Record<string, (data: Data) => Next>> = {
+  approval_requested: ({ approval_id }) => [`svc approvals show ${approval_id}`, 'approvals', 'item', approval_id],
+  question_asked: ({ question_id, agent_id }) => [`svc questions show ${question_id}`, 'agents', agent_id],
+  budget_exceeded: () => ['svc budget', 'spend'],
+  goal_completed: ofGoal,
+  goal_abandoned: ofGoal,
+  task_ended: ({ task_id, session_id }) => [`svc task ${task_id}`, 'sessions', session_id],
 }
 
-/** Describes an event on one line, with the command that shows more of it. */
-export function lineOf({ type, data, agent_id, agent_name }: EventEnvelope): string {
+/**
+ * Describes an event on one line, with the command that shows more of it.
+ * @param address of this server, for a link to its dashboard; empty for no link
+ */
+export function lineOf({ type, data, agent_id, agent_name }: EventEnvelope, address: string): string {
   const who = agent_id === null ? '' : `${idAndName({ agent_id, name: agent_name })} `
-  const next = NEXT[type]?.(data)
-  return `${who}${describeEvent(type, data).slice(0, LONGEST)}${next ? ` (${next})` : ''}`
+  const [command, ...page] = NEXT[type]?.(data) ?? ['']
+  const next = command && ` (${command})`
+  const link =
+    command &&
+    address &&
+    ` ${address.replace(/\/$/, '')}/#/${page.map(part => encodeURIComponent(String(part))).join('/')}`
+  return `${who}${describeEvent(type, data).slice(0, LONGEST)}${next}${link}`
 }
 
 interface Message {
   text: string
   events: readonly EventEnvelope[]
+  /** As in `lineOf`. */
+  address: string
 }
 
 /** Returns the body of a request, and its media type. */
-export function requestBody(format: NotificationsConfig['format'], { text, events }: Message) {
+export function requestBody(format: NotificationsConfig['format'], { text, events, address }: Message) {
   if (format === 'text') return { body: text, type: 'text/plain; charset=utf-8' }
   const shown = events.map(event => {
     const { seq, type, at, agent_id, agent_name = null } = event
-    return { seq, type, at, agent_id, agent_name, text: lineOf(event) }
+    return { seq, type, at, agent_id, agent_name, text: lineOf(event, address) }
   })
   return { body: JSON.stringify(format === 'chat' ? { text } : { text, events: shown }), type: 'application/json' }
 }

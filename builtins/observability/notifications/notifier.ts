@@ -53,7 +53,7 @@ export class Notifier {
   /** @throws NoNotificationUrlError, NotificationFailedError */
   async test(): Promise<NotificationSent> {
     const text = 'This is a test: notifications of svc arrive.'
-    return { text, status: await this.#post({ text, events: [] }) }
+    return { text, status: await this.#post({ text, events: [], address: '' }) }
   }
 
   /** Returns a sentence about a receiver that keeps failing. */
@@ -73,7 +73,9 @@ export class Notifier {
       const found = await newestEvents(store, { after, upTo, since, types: this.#config.events, limit: MOST + 1 })
       const events = found.slice(0, MOST).reverse()
       const more = found.length > MOST ? ['Earlier ones: svc summary'] : []
-      if (events.length > 0) await this.#post({ text: [...events.map(lineOf), ...more].join('\n'), events })
+      const address = String(this.#svc.config.get('a2a.public.url') ?? '')
+      const text = [...events.map(event => lineOf(event, address)), ...more].join('\n')
+      if (events.length > 0) await this.#post({ text, events, address })
     }
     await store.apply([moveCursor(upTo)])
   }

@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import {
   AMONG,
@@ -34,7 +35,7 @@ export async function newestEvents(
   }: { after: number; upTo: number; since: number; types: readonly string[]; limit: number },
 ) {
   const rows = await store.all<EventRow>(
-    `SELECT ${EVENT_COLUMNS}, (SELECT name FROM agents_view a WHERE a.agent_id = events_view.agent_id) AS agent_name
+    `SELECT ${EVENT_COLUMNS}, ${agentNameOf('events_view.agent_id')} AS agent_name
      FROM events_view WHERE seq > ? AND seq <= ? AND at >= ? AND type ${AMONG} ORDER BY seq DESC LIMIT ?`,
     [after, upTo, since, jsonList(types), limit],
   )

@@ -68,6 +68,11 @@ export interface HeartbeatControl {
   /** Checks at once for due agents. */
   hint(): void
   /**
+   * Stops the time limit of the cycle with this signal, if any, while the cycle waits for other agents.
+   * @returns a function that resumes it
+   */
+  pauseTimeout(signal: AbortSignal): () => void
+  /**
    * Runs what is due now without the loop: the daemon's own heartbeat or, if that is not due, one agent.
    * @param signal ends a cycle at its next safe point
    * @returns the kind of what was run; undefined if nothing was due

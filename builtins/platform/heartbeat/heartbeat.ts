@@ -1,4 +1,5 @@
 import { errorMessage } from '#kernel'
+import { Countdown } from '#lib/countdown'
 import { inRound, untilRound } from '#lib/poller'
 import { CycleEnd, type RecordingBackend, runInContext } from '#lib/recording-context'
 import {
@@ -45,6 +46,8 @@ export class Heartbeat implements HeartbeatControl {
   readonly #running = new Map<Lease, Running>()
   /** Leases whose end could not be written, with the time at which they are due again. */
   readonly #owed = new Map<Lease, number>()
+  /** Time limits of running cycles, by their signals. */
+  readonly #timeouts = new WeakMap<AbortSignal, Countdown>()
   readonly #sweep: Sweep
   #loop: Promise<void> | undefined
   #endRenewals: () => Promise<void> = async () => {}
@@ -145,6 +148,10 @@ export class Heartbeat implements HeartbeatControl {
   hint(): void {
     this.#hinted = true
     this.#wake()
+  }
+
+  pauseTimeout(signal: AbortSignal): () => void {
+    return this.#timeouts.get(signal)?.pause() ?? (() => {})
   }
 
   async #run(): Promise<void> {
@@ -255,14 +262,13 @@ export class Heartbeat implements HeartbeatControl {
     const { agent_id, cycle_num } = cycle
     const began = ports.clock.monotonic()
     const seconds = config.cycle_timeout
-    const cancel =
-      seconds > 0
-        ? ports.clock.after(seconds * 1000, () => abort.abort(new CycleTimeoutError({ agent_id, seconds })))
-        : () => {}
+    const expire = () => abort.abort(new CycleTimeoutError({ agent_id, seconds }))
+    const timeout = seconds > 0 ? new Countdown(ports.clock, seconds * 1000, expire) : undefined
+    if (timeout) this.#timeouts.set(abort.signal, timeout)
     try {
       await runPhases(cycle, this.#parts)
     } finally {
-      cancel()
+      timeout?.cancel()
     }
     let run_at = 0
     try {

@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
 import type { Alarm } from './contract.ts'
@@ -6,6 +7,8 @@ import type { Alarm } from './contract.ts'
 export interface AlarmRow {
   alarm_id: string
   agent_id: string
+  /** Current name of the agent; null for a deleted one. */
+  agent_name: string | null
   description: string
   fire_at: number
   status: 'pending' | 'fired'
@@ -16,8 +19,8 @@ export interface AlarmRow {
   fired_at: number | null
 }
 
-const ROW =
-  'SELECT alarm_id, agent_id, description, fire_at, status, created_by, goal_id, created_at, fired_at FROM alarms'
+const ROW = `SELECT alarm_id, agent_id, description, fire_at, status, created_by, goal_id, created_at, fired_at,
+  ${agentNameOf('alarms.agent_id')} AS agent_name FROM alarms`
 
 export function findAlarm(store: Store, alarm_id: string): Promise<AlarmRow | undefined> {
   return store.get<AlarmRow>(`${ROW} WHERE alarm_id = ?`, [alarm_id])

@@ -1,3 +1,4 @@
+import { AgentName } from '#core/agents/contract'
 import { Acceptance } from '#core/goals/contract'
 import { defineError, type Effect, token, z } from '#kernel'
 
@@ -6,6 +7,7 @@ export const Schedule = z
   .object({
     schedule_id: z.string().meta({ examples: ['sched-1a2b3c4d'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    agent_name: AgentName,
     objective: z.string().meta({ examples: ['Tidy up the notepad'] }),
     every_n_cycles: z.number().int().nullable().describe('Interval in cycles of the agent'),
     every: z.number().nullable().describe('Interval in seconds'),
@@ -36,6 +38,7 @@ export const Alarm = z
   .object({
     alarm_id: z.string().meta({ examples: ['alarm-1a2b3c4d'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
+    agent_name: AgentName,
     description: z.string().meta({ examples: ['Look whether the build is green'] }),
     at: z.iso.datetime(),
     status: z.enum(['pending', 'fired']),

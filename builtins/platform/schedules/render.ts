@@ -1,3 +1,4 @@
+import { idAndName } from '#lib/id-and-name'
 import type { Alarm, Schedule } from './contract.ts'
 
 /** Renders when a schedule is due. */
@@ -7,11 +8,22 @@ function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string 
 }
 
 export function scheduleLine(schedule: Schedule): string {
-  const { schedule_id, agent_id, enabled, objective, next_at, next_cycle, held_by, skipped, last_skip } = schedule
+  const {
+    schedule_id,
+    agent_id,
+    agent_name: name,
+    enabled,
+    objective,
+    next_at,
+    next_cycle,
+    held_by,
+    skipped,
+    last_skip,
+  } = schedule
   const next = enabled ? `next ${next_at ?? `with cycle ${next_cycle}`}` : 'disabled'
   const held = held_by === null ? '' : `; due, but ${held_by}`
   const lost = skipped === 0 ? '' : `; ${skipped} skipped, last because ${last_skip}`
-  return `${schedule_id}  ${agent_id}  ${timingOf(schedule)}, ${next}${held}${lost}\n    ${objective.replace(/\s+/g, ' ')}`
+  return `${schedule_id}  ${idAndName({ agent_id, name })}  ${timingOf(schedule)}, ${next}${held}${lost}\n    ${objective.replace(/\s+/g, ' ')}`
 }
 
 export function renderSchedules(schedules: readonly Schedule[]): string {
@@ -21,8 +33,9 @@ export function renderSchedules(schedules: readonly Schedule[]): string {
   )
 }
 
-export function alarmLine({ alarm_id, agent_id, at, status, description }: Alarm): string {
-  return `${alarm_id}  ${agent_id}  ${at}${status === 'fired' ? ' (fired)' : ''}  ${description.replace(/\s+/g, ' ')}`
+export function alarmLine({ alarm_id, agent_id, agent_name: name, at, status, description }: Alarm): string {
+  const agent = idAndName({ agent_id, name })
+  return `${alarm_id}  ${agent}  ${at}${status === 'fired' ? ' (fired)' : ''}  ${description.replace(/\s+/g, ' ')}`
 }
 
 export function renderAlarms(alarms: readonly Alarm[]): string {

@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { Acceptance } from '#core/goals/contract'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
@@ -7,6 +8,8 @@ import type { Schedule } from './contract.ts'
 export interface ScheduleRow {
   schedule_id: string
   agent_id: string
+  /** Current name of the agent; null for a deleted one. */
+  agent_name: string | null
   objective: string
   every_n_cycles: number | null
   every_ms: number | null
@@ -40,7 +43,8 @@ export interface ScheduleRow {
 
 const SELECT_SCHEDULES = `SELECT s.schedule_id, s.agent_id, s.objective, s.every_n_cycles, s.every_ms, s.cron, s.time_zone, s.priority, s.missed, s.acceptance,
   s.enabled, s.created_by, s.created_at, s.next_at, s.last_fired_cycle, s.held_by, s.fired, s.skipped, s.last_skip, s.last_fired_at,
-  s.last_goal_id, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy FROM schedules s`
+  s.last_goal_id, EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = s.last_goal_id AND g.status = 'active') AS busy,
+  ${agentNameOf('s.agent_id')} AS agent_name FROM schedules s`
 const JOIN_WORKING_AGENTS =
   'JOIN agents_view a ON a.agent_id = s.agent_id AND a.died_at IS NULL AND a.paused_at IS NULL'
 

@@ -1,3 +1,4 @@
+import { AgentName } from '#core/agents/contract'
 import type { Verdict } from '#core/runtime/contract'
 import { defineError, point, token, z } from '#kernel'
 import type { Tool } from '#tools/toolkits/contract'
@@ -9,7 +10,7 @@ export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'consumed'] a
 export const ApprovalSummary = z.object({
   approval_id: z.string(),
   agent_id: z.string(),
-  agent_name: z.string().nullable().describe('Current name of the agent; null for a deleted one'),
+  agent_name: AgentName,
   tool_name: z.string(),
   danger: z.string().nullable().describe('Why a call can do harm, as declared by the tool, such as `deletes notes`'),
   arguments: z
@@ -67,6 +68,7 @@ export type ArgumentMatches = z.infer<typeof ArgumentMatches>
 export const ApprovalRule = z.object({
   rule_id: z.string(),
   agent_id: z.string().nullable().describe('null: any agent'),
+  agent_name: AgentName,
   tool_name: z.string(),
   arguments: ArgumentMatches.nullable().describe('null: any arguments'),
   until: z.iso.datetime().nullable(),

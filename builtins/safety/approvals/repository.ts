@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { attachApproval, parkCallFor, startApprovedCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import { AMONG, defineEffect, jsonList, type Statement, type Store } from '#platform/store/contract'
@@ -33,7 +34,7 @@ export interface ApprovalRow {
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,
   status, reason, created_at, resolved_at, resolved_by, used_at, used_by,
   (SELECT a.folders FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS folders,
-  (SELECT a.name FROM agents_view a WHERE a.agent_id = approvals.agent_id) AS agent_name,
+  ${agentNameOf('approvals.agent_id')} AS agent_name,
   (SELECT g.objective FROM goals_view g WHERE g.goal_id = approvals.goal_id) AS goal`
 
 export function findApproval(store: Store, approval_id: string): Promise<ApprovalRow | undefined> {

@@ -131,8 +131,10 @@ export function ruleLine(rule: ApprovalRule): string {
     rule.uses === null ? `used ${rule.used} times` : `used ${rule.used} of ${rule.uses} times`,
     rule.revoked_at && `revoked by ${rule.revoked_by}`,
   ]
+  const { agent_id, agent_name: name } = rule
+  const agent = agent_id === null ? 'any agent' : idAndName({ agent_id, name })
   const args = rule.arguments === null ? 'any arguments' : JSON.stringify(rule.arguments)
-  return `${rule.rule_id}  ${rule.tool_name}  ${rule.agent_id ?? 'any agent'}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
+  return `${rule.rule_id}  ${rule.tool_name}  ${agent}  ${args}  ${limits.filter(Boolean).join(', ')}, by ${rule.created_by}`
 }
 
 /** Formats as JSON, which escapes line breaks, so that no argument can imitate a line of this output. */

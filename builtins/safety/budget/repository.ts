@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 
@@ -102,7 +103,7 @@ const OTHERS = 'others'
  */
 export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
   const key = SPEND_KEYS[by]
-  const name = by === 'agent' ? '(SELECT name FROM agents_view a WHERE a.agent_id = sums.key)' : 'NULL'
+  const name = by === 'agent' ? agentNameOf('sums.key') : 'NULL'
   return store.all<{
     at: number
     key: string | null

@@ -1,3 +1,4 @@
+import { AgentName } from '#core/agents/contract'
 import type { Verdict } from '#core/runtime/contract'
 import { defineError, token, z } from '#kernel'
 
@@ -10,7 +11,7 @@ export const Question = z
   .object({
     question_id: z.string().meta({ examples: ['q-1a2b3c4d5e6f'] }),
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
-    agent_name: z.string().nullable().describe('Current name of the agent; null for a deleted one'),
+    agent_name: AgentName,
     goal_id: z.string().nullable().describe('Goal that waits for the answer; null if a task waits'),
     task_id: z.string().nullable().describe('The one-shot task that waits for the answer'),
     question: z.string().meta({ examples: ['Which of the two databases is the one to migrate?'] }),

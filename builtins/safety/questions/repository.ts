@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { parkCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
 import { defineEffect, isoTime, type Store } from '#platform/store/contract'
@@ -27,7 +28,7 @@ const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answer
     JOIN agents_view a ON a.agent_id = g.agent_id WHERE g.goal_id = q.goal_id AND g.status = 'active' AND a.died_at IS NULL)
     OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = q.task_id AND t.ended_at IS NULL) THEN 'open' ELSE 'expired' END AS status FROM questions q)`
 const COLUMNS = `question_id, agent_id, goal_id, task_id, question, options, free_text, default_answer, default_at, status, answer,
-  answered_by, asked_at, answered_at, (SELECT a.name FROM agents_view a WHERE a.agent_id = asked.agent_id) AS agent_name`
+  answered_by, asked_at, answered_at, ${agentNameOf('asked.agent_id')} AS agent_name`
 const SELECT = `SELECT ${COLUMNS} FROM ${QUESTIONS} asked`
 
 export interface QuestionFilter {

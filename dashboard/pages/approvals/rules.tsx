@@ -5,6 +5,7 @@ import { Card } from '../../ui/card.tsx'
 import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { Code } from '../../ui/text/code.tsx'
 import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
@@ -33,7 +34,7 @@ export function Rules() {
                 keyOf={rule => rule.rule_id}
                 columns={[
                   { name: 'Tool', cell: ({ tool_name }) => <code>{visible(tool_name)}</code> },
-                  { name: 'Agent', cell: ({ agent_id }) => visible(agent_id ?? 'every agent') },
+                  { name: 'Agent', cell: rule => visible(whoseRule(rule)) },
                   {
                     name: 'Arguments',
                     kind: 'grow',
@@ -54,11 +55,11 @@ export function Rules() {
                   {
                     name: 'Action',
                     kind: 'narrow',
-                    cell: ({ rule_id, tool_name, agent_id }) => (
+                    cell: rule => (
                       <RowButton
-                        of={`${tool_name} for ${agent_id ?? 'every agent'}`}
+                        of={`${rule.tool_name} for ${whoseRule(rule)}`}
                         danger
-                        onClick={() => void revoke.run(rule_id)}
+                        onClick={() => void revoke.run(rule.rule_id)}
                       >
                         Revoke
                       </RowButton>
@@ -73,3 +74,6 @@ export function Rules() {
     </>
   )
 }
+
+const whoseRule = ({ agent_id, agent_name }: { agent_id: string | null; agent_name: string | null }) =>
+  agent_id === null ? 'every agent' : agentOf({ agent_id, agent_name })

@@ -9,6 +9,7 @@ import { RowButton } from '../../ui/lists/row-button.tsx'
 import { Table } from '../../ui/lists/table.tsx'
 import { Empty, Loaded, Trouble } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { count, dollars, visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
 import { Transcript } from './transcript.tsx'
@@ -75,9 +76,9 @@ function List() {
                   },
                   {
                     name: 'Agent',
-                    cell: ({ agent_id }) => (
-                      <a class="unbroken" href={to('agents', [agent_id])}>
-                        {visible(agent_id)}
+                    cell: session => (
+                      <a class="unbroken" href={to('agents', [session.agent_id])}>
+                        {visible(agentOf(session))}
                       </a>
                     ),
                   },

@@ -2,6 +2,7 @@ import { api } from '../../api/client.ts'
 import { never, ofKinds, useQuery } from '../../api/query.ts'
 import { to } from '../../routes.ts'
 import { Empty, Loaded } from '../../ui/states.tsx'
+import { agentOf } from '../../ui/text/agent-names.ts'
 import { Conversation } from '../../ui/text/conversation.tsx'
 import { visible } from '../../ui/text/format.ts'
 
@@ -18,7 +19,7 @@ export function Transcript({ session_id }: { session_id: string }) {
         <h1>
           Session <code>{visible(session_id)}</code>
         </h1>
-        {session.data && <a href={to('agents', [session.data.agent_id])}>{visible(session.data.agent_id)}</a>}
+        {session.data && <a href={to('agents', [session.data.agent_id])}>{visible(agentOf(session.data))}</a>}
         <a class="aside" href={to('sessions')}>
           All sessions
         </a>

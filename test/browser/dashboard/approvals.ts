@@ -353,7 +353,10 @@ describe.skipIf(!hasChromium)('approvals and tasks on the dashboard', () => {
     const tale = host.model!.requests.slice(asked).find(({ prompt }) => prompt.includes('stall with a tale'))
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await tale?.ended).toBe('dropped')
-    await page.locator('.by-assistant', { hasText: 'Once upon a time' }).getByText('failed').waitFor()
+    await page
+      .locator('.by-assistant', { hasText: 'Once upon a time' })
+      .getByText('cancelled', { exact: true })
+      .waitFor()
     await field.fill('greet me')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('Hello, dear reader.').waitFor()

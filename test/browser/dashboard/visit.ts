@@ -189,6 +189,19 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('reads the names of agents beside their ids at sessions and approval rules', async () => {
+    const named = await openAnother({ roles: ['server'] })
+    const { agent_id } = await named.invoke<AgentSummary>('agents.spawn', { preset: 'oracle', name: 'ada' })
+    await named.invoke('sessions.create', { agent_id })
+    await named.invoke('approvals.grant', { tool_name: 'file_write', agent: agent_id, uses: 1 })
+    const person = await visitor(browser, named)
+    for (const hash of ['#/sessions', '#/approvals/rules']) {
+      const page = await person.open(hash)
+      await page.getByRole('cell', { name: `${agent_id} (ada)`, exact: true }).waitFor()
+    }
+    await person.leave()
+  })
+
   it('asks again after a proxy failed, and after a request got no response', async () => {
     // Half a minute passes in half a second.
     const hasty = 'const wait = setTimeout; setTimeout = (run, ms) => wait(run, ms === 30_000 ? 500 : ms)'

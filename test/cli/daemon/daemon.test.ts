@@ -293,6 +293,8 @@ describe('svc start --detach and svc restart', () => {
     const failed = await svc(['start', '--detach', '-p', 'nobody'], { cwd })
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toMatch(/^svc: There is no profile "nobody"; there are: /)
+    const port = await svc(['start', '-p', '8080'], { cwd })
+    expect([port.code, port.stderr]).toEqual([2, expect.stringContaining('for a port, use svc serve --port 8080\n')])
     const noModels = { code: 2, stdout: '', stderr: expect.stringMatching(/^svc: \S+models\.yaml:1: prices: /) }
     await dir.write({ 'models.yaml': 'prices: none\n' })
     expect(await svc(['start', '--detach'], { cwd })).toMatchObject(noModels)

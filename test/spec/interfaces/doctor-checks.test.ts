@@ -1,10 +1,12 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type AgentRow, BlockReasons, type StatusEntry } from '#core/agents/contract'
 import { statusPage } from '#core/agents/page'
 import { DoctorChecks, type DoctorReport } from '#interfaces/doctor/contract'
 import doctor from '#interfaces/doctor/index'
 import daemon from '#platform/daemon/index'
-import { refuse, type TestHost, testHost, until } from '../../support/index.ts'
+import { refuse, runHeartbeat, type TestHost, testHost, text, until } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 
 it("a plugin's check that throws, rejects or returns an invalid result fails, and the others are shown", async () => {
@@ -117,6 +119,40 @@ it('a small context window is reported with the way to a larger one, also by svc
   expect(await runCheck(home, 'context_window')).toMatchObject({ level: 'warn', message: problem, remedy })
   const id = await spawn(home)
   expect(await home.kernel.invoke('agents.why', { id })).toMatchObject({ warning: `${problem}; ${remedy}` })
+})
+
+it('a system prompt that its model cannot take whole is reported to the operator, until it is shortened', async () => {
+  const profile = (system_prompt: string) => `name: worker\nrole: works\nsystem_prompt: ${system_prompt}\n`
+  const files = {
+    'models.yaml': 'models: { "openai:scripted": { context_window: 9000 } }\n',
+    'profiles/worker.yaml': profile('Mind what is written here. '.repeat(1_000)),
+  }
+  await using home = await testHostWithModel(() => text('{"goal":""}'), { builtins: [doctor, daemon], files })
+  const id = await spawn(home)
+  expect(await runCheck(home, 'context_window')).toMatchObject({ level: 'ok' })
+  home.kernel.heartbeat.start()
+  await until(home, 'cycle_end')
+  const problem = new RegExp(
+    `system prompt of ${id} has about \\d+ tokens and was cut to \\d+, because the context window of openai:scripted has 9000$`,
+  )
+  const remedy = expect.stringMatching(
+    /^shorten its profile or skills, or start its server with a larger context window/,
+  )
+  expect(await runCheck(home, 'context_window')).toMatchObject({
+    level: 'warn',
+    message: expect.stringMatching(problem),
+    remedy,
+  })
+  const sentence = expect.stringMatching(/^The system prompt of worker-.* has 9000; shorten its profile or skills, or/)
+  expect(await home.kernel.invoke('daemon.status')).toMatchObject({ problems: [sentence] })
+  expect(await home.kernel.invoke('agents.why', { id })).toMatchObject({
+    warning: expect.stringMatching(/^the system prompt of worker-/),
+  })
+  await writeFile(join(home.root, 'profiles/worker.yaml'), profile('Be brief.'))
+  await until(async () => {
+    await runHeartbeat(home)
+    return (await runCheck(home, 'context_window'))!.level === 'ok'
+  })
 })
 
 it('agents whose cycles fail are shown so by svc status', async () => {

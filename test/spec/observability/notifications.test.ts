@@ -1,11 +1,13 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
 import notifications from '#observability/notifications/index'
 import daemon from '#platform/daemon/index'
 import type { DaemonStatus } from '#platform/daemon/shape'
 import settings from '#platform/settings/index'
 import { appendEvent, Store } from '#platform/store/contract'
+import { BUILTINS } from '../../../builtins/index.ts'
 import { project } from '../../cli/project.ts'
 import { RunningSvc, runHeartbeat, svc, type TestHost, testHost, until } from '../../support/index.ts'
 import { AGENT_MODULES, rows, spawn } from '../core/models/model-host.ts'
@@ -112,6 +114,25 @@ describe('notifications', () => {
     expect(read(hook.received[0]!.body)).toEqual({ text: `${ann} completed goal-1 (svc goal goal-1)` })
   })
 
+  it('have a link to the dashboard if the address of the server is set', async () => {
+    home = await testHost({
+      builtins: BUILTINS,
+      files: { 'profiles/ann.yaml': 'name: ann\nrole: waits\nown_goals: false\n' },
+      config: { notifications: { url: hook.url, format: 'text' }, a2a: { public: { url: 'https://svc.example/' } } },
+    })
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await begun()
+    await happen('approval_requested', ann, { approval_id: 'appr-1', tool: 'file_write' })
+    await ask(ann, 'Which branch?')
+    await runHeartbeat(home)
+    await until(() => hook.received.length === 1)
+    expect(hook.received[0]!.body.split('\n')).toEqual([
+      expect.stringMatching(/ \(svc approvals show appr-1\) https:\/\/svc\.example\/#\/approvals\/item\/appr-1$/),
+      `${ann} asks: Which branch? (svc questions show q-1) https://svc.example/#/agents/${ann}`,
+    ])
+  })
+
   it('are sent again later when the receiver fails, which the status of the daemon reports', async () => {
     await open()
     const ann = await spawn(home, 'ann')
@@ -158,8 +179,13 @@ describe('svc notifications test', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('the receiver answered HTTP 404')])
     const shown = await svc(['config', 'get', 'notifications.url'], { cwd: dir.path })
     expect(shown.stdout).not.toContain('127.0.0.1')
+    await svc(['config', 'set', 'daemon.heartbeat', '600'], { cwd: dir.path })
     await using running = new RunningSvc(['start'], { cwd: dir.path })
     await running.waitForOutput(/PID/)
     expect((await test()).code).toBe(1)
+    await using other = await receiver()
+    await svc(['config', 'set', 'notifications.url', other.url], { cwd: dir.path })
+    expect((await test()).stdout, 'before the next heartbeat').toMatch(/^sent \(HTTP 200\)/)
+    expect(other.received).toHaveLength(1)
   })
 })

@@ -491,6 +491,32 @@ describe('listing', () => {
     expect(await use('list_dir', { max_depth: 10 })).toContain('src/deep/deeper/')
   })
 
+  test('a listing marks what git ignores, and does not list ignored folders', async () => {
+    await mkdir(inWorkspace('packages/one/dist/deep'), { recursive: true })
+    await mkdir(inWorkspace('node_modules/left-pad'), { recursive: true })
+    await writeFile(inWorkspace('.gitignore'), 'dist\n*.log\n')
+    await writeFile(inWorkspace('packages/one/.gitignore'), '!kept.log\n')
+    for (const name of ['app.log', 'packages/one/kept.log', 'packages/one/dist/a.js', 'packages/one/dist/b.log'])
+      await writeFile(inWorkspace(name), 'abc')
+    const within = [
+      'one/',
+      'one/dist/  (ignored, not listed)',
+      'one/kept.log  3 bytes',
+      '[Not shown: 1 whose names begin with a dot.]',
+    ]
+    expect((await use('list_dir', { max_depth: 5 })).split('\n')).toEqual([
+      'app.log  3 bytes  (ignored)',
+      'node_modules/  (ignored, not listed)',
+      'packages/',
+      ...within.slice(0, 3).map(line => `packages/${line}`),
+      '[Not shown: 2 whose names begin with a dot.]',
+    ])
+    expect((await use('list_dir', { path: 'packages', max_depth: 5 })).split('\n')).toEqual(within)
+    expect(await use('list_dir', { path: './packages/one/dist' })).toBe(
+      'a.js  3 bytes\nb.log  3 bytes  (ignored)\ndeep/',
+    )
+  })
+
   test('a long listing comes in parts that together are whole', async () => {
     const names = Array.from({ length: 450 }, (_, index) => `f${String(index).padStart(3, '0')}`)
     await Promise.all(names.map(name => writeFile(inWorkspace(name), '')))

@@ -6,7 +6,7 @@ import { type Cycle, FencedError } from '#platform/heartbeat/contract'
 import { appendEvent } from '#platform/store/contract'
 import { AgentBudgetExhaustedError, BudgetExhaustedError, bookSpend, UnknownPriceError } from '#safety/budget/contract'
 import type { GoalsConfig } from '../config.ts'
-import { ActiveAgent } from '../contract.ts'
+import { ActiveAgent, GoalEndedError } from '../contract.ts'
 import { endGoal, endTranscript } from '../repository.ts'
 
 /** Maximum rest of an agent whose model fails, in milliseconds. */
@@ -94,6 +94,10 @@ export async function orFail(
     // A cycle that was stopped or ran out of time is not a failure of the agent.
     if (cycle.signal.aborted) throw cycle.signal.reason
     if (error instanceof FencedError) throw error
+    if (error instanceof GoalEndedError) {
+      cycle.run_at = svc.clock.ms()
+      return
+    }
     const isBudget = error instanceof BudgetExhaustedError || error instanceof AgentBudgetExhaustedError
     if (isBudget || error instanceof UnknownPriceError) {
       return outOfBudget(svc, cycle, error.message)

@@ -18,9 +18,7 @@ const Context = ContextReport.extend({
       ...ContextCompacted.pick({ how: true, model: true, summary_model: true }).shape,
     })
     .nullable()
-    .describe(
-      'When and how the conversation was last shortened; null if it was not, or if the event is no longer kept',
-    ),
+    .describe('Last `context_compacted` event of the goal; null if there is none, or if it is no longer kept'),
 }).meta({ id: 'AgentContext' })
 export type Context = z.infer<typeof Context>
 
@@ -113,7 +111,7 @@ function render(context: Context): string {
     `${agent_id}: ${goal_id ?? 'no goal'}, ${model} (window of ${window.toLocaleString('en')} tokens)`,
     ...columns([['SECTION', 'TOKENS', 'SHARE OF WINDOW'], ...rows, row('total', total)]),
     ...(shortened.length > 0 ? [`Shortened: ${shortened.join('; ')}.`] : []),
-    ...(last_room_made ? [`The conversation was last shortened ${lastLine(last_room_made)}.`] : []),
+    ...(last_room_made ? [`The last event about it: shortened ${lastLine(last_room_made)}.`] : []),
   ].join('\n')
 }
 

@@ -26,6 +26,8 @@ export interface CallLimit {
    * @returns `held` if an amount was reserved that booking the call must release
    */
   hold(call: PlannedSpend, answer?: unknown): Promise<'held' | undefined | void>
+  /** Whether `hold` reserves nothing and is also called while the call waits for others, so that it can end then. */
+  checks_waiting?: boolean
   /**
    * Called when the attempt was not charged and another follows after a pause, so that nothing need stay reserved
    * meanwhile.
@@ -40,12 +42,13 @@ export const CallLimits = point<CallLimit>('call_limits', {
 })
 
 /**
- * Calls `hold` of all limits for an attempt, one after another.
+ * Calls `hold` of limits for an attempt, one after another.
+ * @param of the limits; all by default
  * @returns whether one of them reserved an amount
  * @throws the error with which a limit refuses the attempt
  */
-export async function holdAll(svc: PluginHandle, call: PlannedSpend): Promise<boolean> {
-  const limits = svc.list(CallLimits).map(limit => ({ limit, question: limit.question?.(call.purpose) }))
+export async function holdAll(svc: PluginHandle, call: PlannedSpend, of = svc.list(CallLimits)): Promise<boolean> {
+  const limits = of.map(limit => ({ limit, question: limit.question?.(call.purpose) }))
   const questions = limits.flatMap(({ question }) => question ?? [])
   const answers = await answersTo(svc, questions)
   let held = false

@@ -15,7 +15,7 @@ import {
 } from '../contract.ts'
 import { endOfLateReasoning } from '../repair/reasoning-splitter.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
-import type { Governor, Pass } from './governor.ts'
+import type { Governor, Pass, Queue } from './governor.ts'
 import { limit } from './limits.ts'
 import { LoadingWait } from './loading.ts'
 import type { ShownText } from './shown-text.ts'
@@ -46,7 +46,8 @@ export interface CallSettings {
   /** Decides when an attempt may be made, and receives its outcome. */
   governor: Governor
   /** The model that failed before this one was called. */
-  failover_from: string | undefined
+  failover_from?: string | undefined
+  queue: Queue
   max_retries: number
   /** Time limits, in seconds. */
   idle_timeout: number
@@ -88,7 +89,7 @@ interface ReceivedCall extends Attempt {
  * loading its model is asked again until `first_byte_timeout`, which counts as no attempt. An answer that broke off is
  * requested once more without streaming. The text of a further attempt replaces what was shown before.
  * @throws ModelError with the spend of all attempts and the text shown; MissingDependencyError when the provider needs
- * a package; what `admit` throws, with the spend of the attempts before
+ * a package; what `admit` and `queue.check` throw, with the spend of the attempts before
  */
 export async function callModel(call: ModelCall, to: AdaptedTarget, settings: CallSettings): Promise<ModelAnswer> {
   const { ports, call_id, max_retries, governor, failover_from, shown } = settings
@@ -103,6 +104,17 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
     if (!hasBegun) total.restart(settings.share * 1000)
     hasBegun = true
   }
+  // Waiting for other calls takes none of the time of this one.
+  const queue: Queue = {
+    check: settings.queue.check,
+    onWait() {
+      const [resume, leave] = [total.pause(), settings.queue.onWait()]
+      return () => {
+        resume()
+        leave()
+      }
+    },
+  }
   const spend = (): Spend => ({
     call_id,
     model: to.id,
@@ -114,17 +126,19 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
   const talk: CallState = { to, request, settings, shown, onBegin }
   const giveUp = (failure: ModelError) =>
     Object.assign(failure, { spend: attempts.length > 0 ? spend() : null, text: shown.text })
+  const refusal = (error: object) => Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
   let form: 'stream' | 'plain' = 'stream'
   let plainTried = false
   const loading = new LoadingWait(call, settings)
   try {
     for (let n = 0; ; n++) {
-      const pass = await governor.enter(to.id, total.signal).catch(error => {
-        throw giveUp(failureOf(to, error, signal))
+      const pass = await governor.enter(to.id, total.signal, queue).catch(error => {
+        const isRefused = error instanceof SvcError && !(error instanceof ModelError) && !signal.aborted
+        throw isRefused ? refusal(error) : giveUp(failureOf(to, error, signal))
       })
       await settings.admit().catch(error => {
         pass.leave('unknown')
-        throw Object.assign(error, attempts.length > 0 ? { spend: spend() } : {})
+        throw refusal(error)
       })
       if (total.signal.aborted) {
         // Stopped while its budget was being reserved, so the provider was not called and charges nothing.

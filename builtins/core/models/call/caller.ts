@@ -27,8 +27,8 @@ import {
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { type ModelParameters, mergeParameters } from '../parameters/contract.ts'
 import { Abilities } from './abilities.ts'
-import { callModel } from './call.ts'
-import type { Governor } from './governor.ts'
+import { type CallSettings, callModel } from './call.ts'
+import type { Governor, Queue } from './governor.ts'
 import { LoadingWait } from './loading.ts'
 import { ShownText } from './shown-text.ts'
 import { boundOf, priceStateOf } from './spend.ts'
@@ -77,9 +77,19 @@ export class Caller {
     return this.#context.measure(target, await this.#withParameters(target, call))
   }
 
-  /** Returns why the context window of a model is too small. @throws ModelNameError, ModelError */
-  async findWindowProblem(name: string | null): Promise<ModelProblem | null> {
-    return this.#context.findWindowProblem(await this.#parts.resolve(name))
+  /** Returns why the context window of a model is too small, also for an agent. @throws ModelNameError, ModelError */
+  async findWindowProblem(name: string | null, agent_id?: string): Promise<ModelProblem | null> {
+    const [cut] = agent_id === undefined ? [] : this.#context.promptProblems(agent_id)
+    return cut ?? this.#context.findWindowProblem(await this.#parts.resolve(name))
+  }
+
+  /** Returns why system prompts of agents are cut, and what to do. */
+  promptProblems(): ModelProblem[] {
+    return this.#context.promptProblems()
+  }
+
+  forgetPrompts(agent_id: string): void {
+    this.#context.forgetPrompts(agent_id)
   }
 
   /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */
@@ -110,7 +120,15 @@ export class Caller {
   async call(call: ModelCall): Promise<ModelAnswer> {
     const { planning_model, total_timeout } = this.#parts.config
     const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
-    const began = this.#svc.clock.monotonic()
+    const { clock, heartbeat } = this.#svc
+    let began = clock.monotonic()
+    const onWait = () => {
+      const [since, resumeCycle] = [clock.monotonic(), heartbeat.pauseTimeout(call.signal)]
+      return () => {
+        began += clock.monotonic() - since
+        resumeCycle()
+      }
+    }
     let left = total_timeout
     const silent: FailedTarget[] = []
     const shown = new ShownText(call)
@@ -122,10 +140,11 @@ export class Caller {
         model = target.id
         // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
-        const stands_for = silent[0]?.model
+        const failover_from = silent[0]?.model
+        const settings = { shown, share, failover_from, onWait }
         const parametrized = await this.#withParameters(target, call)
         const wholeCall = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
-        return await this.#context.call(target, wholeCall, sent => this.#ask(target, sent, shown, share, stands_for))
+        return await this.#context.call(target, wholeCall, sent => this.#ask(target, sent, settings))
       } catch (error) {
         const failure = n > 0 && error instanceof ModelNameError ? namesNone(model, error) : error
         if (!isSilence(failure)) throw failure
@@ -133,7 +152,7 @@ export class Caller {
         if (!next || call.signal.aborted) throw sumFailures(silent)
         await this.#logFallback(call, model, next, failure)
         // A model that took long to load leaves the others enough time to answer.
-        left = Math.max(total_timeout - (this.#svc.clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
+        left = Math.max(total_timeout - (clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
       }
     }
   }
@@ -160,9 +179,7 @@ export class Caller {
   async #ask(
     target: Target,
     call: ModelCall,
-    shown: ShownText,
-    share: number,
-    failover_from?: string,
+    { onWait, ...settings }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'>,
   ): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, catalogue, governorOf } = this.#parts
@@ -183,6 +200,8 @@ export class Caller {
     const admit = async () => {
       held = (await holdAll(this.#svc, planned)) || held
     }
+    const checks = limits.filter(({ checks_waiting }) => checks_waiting)
+    const queue = { onWait, check: () => holdAll(this.#svc, planned, checks) }
     const unbilled = async () => {
       for (const limit of limits) await limit.unbilled?.(planned)
     }
@@ -194,16 +213,15 @@ export class Caller {
     const answer = await callModel(call, this.#abilities.adapt(target, mode), {
       ...config,
       max_retries: retries.max_retries,
-      share,
-      shown,
+      ...settings,
       ports,
       log,
       call_id,
       price,
-      failover_from,
       admit,
+      queue,
       unbilled,
-      ...chunkTimeouts({ ...config, total_timeout: share }, target.provider),
+      ...chunkTimeouts({ ...config, total_timeout: settings.share }, target.provider),
       governor: governorOf(target.provider.name),
     }).catch(async error => {
       ended({ error })

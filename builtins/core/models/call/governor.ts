@@ -2,6 +2,9 @@ import type { Clock, Log } from '#kernel'
 import { ModelError } from '../contract.ts'
 import { ProviderStatistics } from './provider-statistics.ts'
 
+/** Interval at which waiting calls are checked, in milliseconds. */
+const CHECK_MS = 2_000
+
 export interface GovernorSettings {
   /** Maximum number of concurrent attempts; 0 sets no limit. */
   max_concurrent: number
@@ -24,6 +27,14 @@ export interface GovernorState {
   in_flight: number
   waiting: number
   max_concurrent: number
+}
+
+/** What concerns a call while it waits for others because of `max_concurrent`. */
+export interface Queue {
+  /** Called when the call begins to wait; its result, when that ends. */
+  onWait(): () => void
+  /** Called from time to time; throws when the call is no longer to be made. */
+  check(): Promise<unknown>
 }
 
 /** How an attempt ended; `unknown` says nothing about the provider. */
@@ -86,9 +97,9 @@ export class Governor {
 
   /**
    * Waits until an attempt may be made.
-   * @throws ModelError at once while the breaker is open; the signal's reason
+   * @throws ModelError at once while the breaker is open; the signal's reason; what `queue.check` throws
    */
-  async enter(model: string, signal: AbortSignal): Promise<Pass> {
+  async enter(model: string, signal: AbortSignal, queue: Queue): Promise<Pass> {
     this.#waiting++
     try {
       for (;;) {
@@ -96,7 +107,10 @@ export class Governor {
         this.#refuseWhileOpen(model)
         const wait_ms = this.#notBefore - this.#clock.monotonic()
         if (wait_ms > 0) await this.#clock.sleep(wait_ms, signal)
-        else if (this.#isFull()) await this.#change(signal)
+        else if (this.#isFull) {
+          const leave = queue.onWait()
+          await this.#changeWhileChecked(signal, queue.check).finally(leave)
+        } else if (this.#wary && this.#trial) await this.#change(signal)
         else return this.#begin()
       }
     } finally {
@@ -119,9 +133,9 @@ export class Governor {
     throw new ModelError({ model, problem }, { retryAfter: left_s, kind: 'resting', transient: false, billed: false })
   }
 
-  #isFull(): boolean {
+  get #isFull(): boolean {
     const { max_concurrent } = this.#settings
-    return (max_concurrent > 0 && this.#inFlight >= max_concurrent) || (this.#wary && this.#trial !== undefined)
+    return max_concurrent > 0 && this.#inFlight >= max_concurrent
   }
 
   #begin(): Pass {
@@ -197,6 +211,16 @@ export class Governor {
   /** Wakes waiting calls in the order of their arrival, so that each checks again. */
   #reportWaiting(): void {
     for (const tell of this.#changed.splice(0)) tell()
+  }
+
+  /** Waits for a change, and checks meanwhile whether the call is still wanted. */
+  async #changeWhileChecked(signal: AbortSignal, check: Queue['check']): Promise<void> {
+    const over = new AbortController()
+    const changed = this.#change(signal).then(() => over.abort())
+    while (!over.signal.aborted) {
+      await Promise.race([changed, this.#clock.sleep(CHECK_MS, over.signal)])
+      if (!over.signal.aborted) await check()
+    }
   }
 
   #change(signal: AbortSignal): Promise<void> {

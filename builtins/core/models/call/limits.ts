@@ -1,4 +1,5 @@
 import type { Clock } from '#kernel'
+import { Countdown } from '#lib/countdown'
 
 /** Abort reason of leftover work; a shared string, because a new Error would capture a stack. */
 const OVER = 'the work is over'
@@ -8,6 +9,8 @@ export interface Limit {
   readonly signal: AbortSignal
   /** Restarts the time limit. */
   restart(ms: number): void
+  /** Stops the time until the returned function is called. */
+  pause(): () => void
   /** Ends the work: frees timer and listener, and aborts leftover work, if any. */
   end(left?: boolean): void
 }
@@ -19,28 +22,15 @@ export interface Limit {
 export function limit(clock: Clock, outer: AbortSignal, ms: number, reason: () => Error): Limit {
   const controller = new AbortController()
   const follow = () => controller.abort(outer.reason)
-  let began = clock.monotonic()
-  let over = ms
-  // A restart for every received piece does not reset the timer: when it fires, the remaining time is checked.
-  const expire = () => {
-    const left = began + over - clock.monotonic()
-    if (left > 0) cancel = clock.after(left, expire)
-    else controller.abort(reason())
-  }
-  let cancel = clock.after(ms, expire)
+  const countdown = new Countdown(clock, ms, () => controller.abort(reason()))
   outer.addEventListener('abort', follow, { once: true })
   if (outer.aborted) follow()
   return {
     signal: controller.signal,
-    restart(anew) {
-      began = clock.monotonic()
-      if (anew === over) return
-      over = anew
-      cancel()
-      cancel = clock.after(anew, expire)
-    },
+    restart: anew => countdown.restart(anew),
+    pause: () => countdown.pause(),
     end(left = true) {
-      cancel()
+      countdown.cancel()
       outer.removeEventListener('abort', follow)
       if (left) controller.abort(OVER)
     },

@@ -15,18 +15,21 @@ interface LoadingLimits {
 export class LoadingWait {
   readonly #call: ModelCall
   readonly #limits: LoadingLimits
-  readonly #until: number
+  /** Time in milliseconds on the monotonic clock, set when the server is first seen to load. */
+  #until: number | undefined
   #isLogged = false
 
   constructor(call: ModelCall, limits: LoadingLimits) {
     this.#call = call
     this.#limits = limits
-    this.#until = limits.ports.clock.monotonic() + limits.first_byte_timeout * 1000
   }
 
   /** Whether time is left to ask the server again. */
   get allowsAnother(): boolean {
-    return this.#limits.ports.clock.monotonic() + LOADING_POLL_S * 1000 < this.#until
+    const { ports, first_byte_timeout } = this.#limits
+    const now = ports.clock.monotonic()
+    this.#until ??= now + first_byte_timeout * 1000
+    return now + LOADING_POLL_S * 1000 < this.#until
   }
 
   /** Waits until the server may be asked again, or the signal is aborted. */

@@ -86,7 +86,9 @@ export const ContextCompacted = z
       .describe('Model that wrote the summary, as `provider:model`; null without a summary'),
     ...LeftOut,
   })
-  .describe("A conversation was shortened to fit its model's context window")
+  .describe(
+    "A conversation was shortened to fit its model's context window, by a new summary or for the first time in this way",
+  )
 
 export const ContextRefused = z
   .object({

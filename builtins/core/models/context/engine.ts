@@ -55,6 +55,8 @@ export class ContextEngine {
   readonly #svc: PluginHandle
   readonly #parts: ContextParts
   readonly #windows: ContextWindows
+  /** System prompts that were cut in their last request, by agent and kind of call. */
+  readonly #cutPrompts = new Map<string, ModelProblem>()
 
   constructor(svc: PluginHandle, parts: ContextParts) {
     this.#svc = svc
@@ -87,7 +89,9 @@ export class ContextEngine {
         this.#parts.config,
       )
       const room_made = this.#windows.findNewShortening(target, purpose, fitted)
-      if (room_made) await this.#reportCompaction(target, purpose, fitted, room_made)
+      this.#notePrompt(target, purpose, fitted)
+      if (room_made && this.#windows.isNotable(target, purpose, room_made))
+        await this.#reportCompaction(target, purpose, fitted, room_made)
       const { window, sections } = fitted
       const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
       const messages = wellFormed(fitted.messages, rules)
@@ -127,6 +131,18 @@ export class ContextEngine {
   /** Returns why the context window of a model is too small, and what to do; null if it is not. */
   async findWindowProblem(target: Target): Promise<ModelProblem | null> {
     return this.#windows.findProblem(target, await this.#facts(target))
+  }
+
+  /** Returns why system prompts are cut, and what to do: of one agent, or of all. */
+  promptProblems(agent_id?: string): ModelProblem[] {
+    return [...this.#cutPrompts].flatMap(([key, problem]) =>
+      agent_id === undefined || key.startsWith(`${agent_id} `) ? [problem] : [],
+    )
+  }
+
+  /** Forgets the system prompts of an agent. */
+  forgetPrompts(agent_id: string): void {
+    for (const key of this.#cutPrompts.keys()) if (key.startsWith(`${agent_id} `)) this.#cutPrompts.delete(key)
   }
 
   /** Measures a call without making it. */
@@ -178,6 +194,20 @@ export class ContextEngine {
   async #visibleMessages(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {
     if (!hasImages(messages)) return messages
     return selectImages(target.id, await this.#parts.sees(target, facts), messages)
+  }
+
+  #notePrompt(
+    { id, provider }: Target,
+    { agent_id, kind }: CallPurpose,
+    { whole_system, sections: { system }, window }: FittedRequest,
+  ): void {
+    if (agent_id === null) return
+    const key = `${agent_id} ${kind}`
+    if (whole_system <= system) return void this.#cutPrompts.delete(key)
+    this.#cutPrompts.set(key, {
+      problem: `the system prompt of ${agent_id} has about ${whole_system} tokens and was cut to ${system}, because the context window of ${id} has ${window}`,
+      remedy: `shorten its profile or skills, or ${largerWindow(provider)}`,
+    })
   }
 
   #reportCompaction(target: Target, purpose: CallPurpose, fitted: FittedRequest, how: Shortening): Promise<void> {

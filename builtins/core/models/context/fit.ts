@@ -41,6 +41,8 @@ export interface FittedRequest {
   /** Tokens left for the input, as estimated. */
   input: number
   sections: ContextSections
+  /** Tokens of the system prompt before its middle was cut out; as in `sections` if it was not. */
+  whole_system: number
   /** Number of tool results and arguments replaced by one line. */
   cleared: number
   /** Number of messages replaced by a summary, and the model that wrote it. */
@@ -124,6 +126,7 @@ export function fitRequest(
     window: stated,
     input,
     sections: { system: systemTokens, tools: toolTokens, messages: fitted.tokens, answer },
+    whole_system: tally.cut > 0 ? messagesTokens(messages.slice(0, start)) : systemTokens,
     cleared: fitted.cleared,
     summarized: fitted.summarized,
     summary_model: fitted.summary_model,

@@ -32,6 +32,8 @@ interface Conversation {
   ratio: number
   /** The amounts left out of its last request. */
   left_out: LeftOut
+  /** Index of the way of shortening that removed most, of those reported. */
+  reported: number
   /** Tokens of its last request: estimated, and counted by the provider. */
   last?: { estimate: number; counted: number }
 }
@@ -172,9 +174,25 @@ export class ContextWindows {
     return Shortening.options.find(way => left_out[way] > 0 && left_out[way] !== previous[way])
   }
 
+  /**
+   * Returns whether a shortening is to be reported: each summary, and otherwise a way that removes more than those
+   * before. In a small window, almost every request is shortened a little further.
+   */
+  isNotable(target: Target, purpose: CallPurpose, way: Shortening): boolean {
+    const conversation = this.#conversationOf(target.id, purpose)
+    const rank = Shortening.options.indexOf(way)
+    if (way !== 'summary' && rank >= conversation.reported) return false
+    conversation.reported = rank
+    return true
+  }
+
   #conversationOf(model: string, { goal_id, task_id, agent_id, kind }: CallPurpose): Conversation {
     const key = `${model} ${kind} ${goal_id ?? task_id ?? agent_id}`
-    const conversation = this.#conversations.get(key) ?? { ratio: 1, left_out: NOTHING_LEFT_OUT }
+    const conversation = this.#conversations.get(key) ?? {
+      ratio: 1,
+      left_out: NOTHING_LEFT_OUT,
+      reported: Shortening.options.length,
+    }
     this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
     if (this.#conversations.size > MAX_CONVERSATIONS) {

@@ -132,7 +132,7 @@ export function exchangeMessages({ instruction, images, record, output, stop, er
 }
 
 /** Begins the message about what was said while a task waited. */
-export const MEANWHILE =
+const MEANWHILE =
   '[While your work waited, the conversation went on as follows, and the person has the answers. What the person says in it counts for your work too.]'
 
 /** Returns a message about the exchanges that a task has not seen, oldest first. */

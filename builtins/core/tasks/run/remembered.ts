@@ -14,7 +14,6 @@ import {
   charsOf,
   type Exchange,
   exchangeMessages,
-  MEANWHILE,
   meanwhileMessage,
   OLDER_LEFT_OUT,
   OPENING,
@@ -57,10 +56,16 @@ export async function sessionMemory(store: Store, row: TaskRow): Promise<Session
   return { messages, ...(isFull ? { keeps: newestHalf(open) } : {}) }
 }
 
-/** Returns what the person wrote in the session since this task began, for a task that continues after it waited. */
-export async function meanwhile(store: Store, row: TaskRow): Promise<Message[]> {
-  const tasks = await laterExchanges(store, row, MEANWHILE, REMEMBERED_TASKS)
-  return tasks.length > 0 ? [meanwhileMessage((await withRecords(store, tasks)).toReversed())] : []
+/**
+ * Returns what the person wrote in the session since this task began, for a task that continues after it waited.
+ * @param messages of the task, which report a part of it already if it waited before
+ */
+export async function meanwhile(store: Store, row: TaskRow, messages: readonly Message[]): Promise<Message[]> {
+  const since = messages.findLast(each => each.reports_until !== undefined)?.reports_until ?? row.created_at
+  const [newest, ...older] = await laterExchanges(store, row, since, REMEMBERED_TASKS)
+  if (!newest) return []
+  const exchanges = (await withRecords(store, [newest, ...older])).toReversed()
+  return [{ ...meanwhileMessage(exchanges), reports_until: newest.created_at }]
 }
 
 /** Adds the records of their calls to exchanges. */

@@ -124,7 +124,7 @@ async function firstMessages(
   { row, agent, working, messages }: Work,
   tools: ToolSet,
 ): Promise<Message[]> {
-  if (!messages.every(({ summary }) => summary)) return meanwhile(svc.use(Store), row)
+  if (!messages.every(({ summary }) => summary)) return meanwhile(svc.use(Store), row, messages)
   const instruction: Message = { role: 'user', content: row.instruction, ...imagesOf(readImages(row.images)) }
   const workspace = svc.has(Environment) ? await svc.use(Environment).workspace(agent, tools) : undefined
   const goals = !row.may_ask && svc.has(Goals) ? await svc.use(Goals).describe?.(agent, row.instruction) : undefined

@@ -34,7 +34,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   command('start', 'Start the daemon', () => import('./service/start.ts'), {
     description: LIFE,
     options: [profiles, heartbeat, detach, dev, join],
-    example: 'svc start -p coder,writer --detach',
+    example: 'svc start --profiles coder,writer --detach',
   }),
   command('stop', 'Stop the daemon and all daemons that joined it', () => import('./service/stop.ts'), {
     arguments: [argument('pid', 'PID of the daemon to stop (default: all)', { type: 'number', required: false })],

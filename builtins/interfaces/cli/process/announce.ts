@@ -1,9 +1,10 @@
 import { Agents } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
-import { Profiles } from '#core/profiles/contract'
+import { ProfileNotFoundError, Profiles } from '#core/profiles/contract'
 import { errorMessage, type Kernel } from '#kernel'
 import { BadFileError } from '#lib/yaml'
 import { Budget } from '#safety/budget/contract'
+import { UsageError } from '../contract.ts'
 
 /** Maximum number of agents named when a process starts. */
 const MOST_NAMED = 100
@@ -18,10 +19,22 @@ export function presetsOf(profiles: unknown): string[] {
 
 /**
  * Checks that an agent can be spawned from each preset.
- * @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned
+ * @throws ProfileNotFoundError or BadFileError for a preset of which no agent can be spawned; UsageError for a port
  */
 async function checkPresets(kernel: Kernel, presets: readonly string[]): Promise<void> {
-  for (const preset of presets) await kernel.use(Profiles).read(preset)
+  for (const preset of presets)
+    await kernel
+      .use(Profiles)
+      .read(preset)
+      .catch(error => {
+        throw error instanceof ProfileNotFoundError && /^\d+$/.test(preset) ? portError(preset) : error
+      })
+}
+
+/** Returns the error for a port in place of a profile: `-p` is the port of `svc serve`, and the profiles of `svc start`. */
+function portError(preset: string) {
+  const problem = `there is no profile "${preset}"; for a port, use svc serve --port ${preset}`
+  return new UsageError({ problem, usage: 'svc start --profiles <names>, svc serve --port <number>' })
 }
 
 /**

@@ -1,9 +1,11 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 
 export interface RuleRow {
   rule_id: string
   agent_id: string | null
+  agent_name: string | null
   tool_name: string
   /** JSON of the argument patterns; null for any arguments. */
   arguments: string | null
@@ -20,7 +22,7 @@ export interface RuleRow {
 
 const ACTIVE = 'revoked_at IS NULL AND (until IS NULL OR until > ?) AND (uses IS NULL OR used < uses)'
 const RULE = `SELECT rule_id, agent_id, tool_name, arguments, until, uses, used, CASE WHEN ${ACTIVE} THEN 1 ELSE 0 END AS active, reason, created_at, created_by,
-  revoked_at, revoked_by FROM approval_rules`
+  revoked_at, revoked_by, ${agentNameOf('approval_rules.agent_id')} AS agent_name FROM approval_rules`
 
 export function listRules(store: Store, now: number, all: boolean): Promise<RuleRow[]> {
   return store.all<RuleRow>(`SELECT * FROM (${RULE}) rules WHERE active = 1 OR ? = 1 ORDER BY created_at, rule_id`, [

@@ -6,6 +6,7 @@ import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
 import { applyEdits, type Edit, EditError } from './edit.ts'
 import { patchOf } from './patch.ts'
+import { baseOf, rulesAbove } from './search/rules-above.ts'
 import { searchTools } from './search/search-tools.ts'
 import { type Found, TextFiles, textOf } from './text-files.ts'
 import { listTree } from './tree.ts'
@@ -149,7 +150,16 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         read_only: true,
         async execute({ path, max_depth, offset, limit }, call) {
           const folder = await svc.use(Jail).folder(call, path)
-          return listTree(svc.ports.files, folder, path, { depth: max_depth, offset, limit, signal: call.signal })
+          const base = baseOf(path)
+          const rules = await rulesAbove(svc, call, base)
+          return listTree(svc.ports.files, folder, path, {
+            depth: max_depth,
+            offset,
+            limit,
+            base,
+            rules,
+            signal: call.signal,
+          })
         },
       }),
       ...searchTools(svc, path, limits),

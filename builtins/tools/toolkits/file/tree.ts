@@ -1,5 +1,7 @@
 import type { Ports } from '#kernel'
 import type { JailFolder } from '#safety/sandbox/contract'
+import type { IgnoreRules } from './search/ignore.ts'
+import { isIgnored, rulesIn } from './search/walk.ts'
 
 interface Entry {
   name: string
@@ -9,19 +11,28 @@ interface Entry {
 /** Maximum number of entries visited by one listing. */
 const MAX_VISITED = 20_000
 
+interface ListOptions {
+  offset: number
+  limit: number
+  /** The folder's path relative to the root of the rules, with a trailing slash; empty for the root. */
+  base: string
+  signal: AbortSignal
+}
+
 /**
  * Lists the contents of an open folder, depth first and sorted by name, with sizes, and closes the folder. Links are
- * named but not followed.
+ * named but not followed. What git ignores is marked, and such folders are shown without contents.
+ * @param options.rules exclusion rules of the folders above
  */
 export async function listTree(
   files: Ports['files'],
   folder: JailFolder,
   path: string,
-  options: { depth: number; offset: number; limit: number; signal: AbortSignal },
+  options: ListOptions & { depth: number; rules: IgnoreRules },
 ): Promise<string> {
   const walk = new Walk(files, options)
   try {
-    await walk.into(folder, path, '', options.depth)
+    await walk.into(folder, path, '', options.depth, options.rules)
   } finally {
     await folder.close()
   }
@@ -30,19 +41,20 @@ export async function listTree(
 
 class Walk {
   readonly #files: Ports['files']
-  readonly #options: { offset: number; limit: number; signal: AbortSignal }
+  readonly #options: ListOptions
   readonly #lines: string[] = []
   #seen = 0
   #hidden = 0
   #more = false
 
-  constructor(files: Ports['files'], options: { offset: number; limit: number; signal: AbortSignal }) {
+  constructor(files: Ports['files'], options: ListOptions) {
     this.#files = files
     this.#options = options
   }
 
-  async into(folder: JailFolder, shownPath: string, prefix: string, depth: number): Promise<void> {
-    const { offset, limit, signal } = this.#options
+  async into(folder: JailFolder, shownPath: string, prefix: string, depth: number, rules: IgnoreRules): Promise<void> {
+    const { offset, limit, base, signal } = this.#options
+    const here = rules.withRules(await rulesIn(this.#files, folder), (base + prefix).replace(/\/$/, ''))
     for (const entry of await this.#entries(folder)) {
       signal.throwIfAborted()
       if (entry.name.startsWith('.')) {
@@ -54,13 +66,14 @@ class Walk {
         return
       }
       const name = prefix + entry.name
-      if (this.#seen++ >= offset) this.#lines.push(await this.#line(folder, entry, name))
-      if (!entry.isDirectory() || depth <= 1) continue
+      const ignored = isIgnored(entry.name, base + name, entry.isDirectory(), here)
+      if (this.#seen++ >= offset) this.#lines.push(await this.#line(folder, entry, name, ignored))
+      if (!entry.isDirectory() || ignored || depth <= 1) continue
       // A folder that was removed meanwhile, or is not readable, is listed without contents.
       const below = await folder.below(entry.name, shownPath).catch(() => undefined)
       if (!below) continue
       try {
-        await this.into(below, shownPath, `${name}/`, depth - 1)
+        await this.into(below, shownPath, `${name}/`, depth - 1, here)
       } finally {
         await below.close()
       }
@@ -76,12 +89,13 @@ class Walk {
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  async #line(folder: JailFolder, entry: Entry, name: string): Promise<string> {
+  async #line(folder: JailFolder, entry: Entry, name: string, ignored: boolean): Promise<string> {
     const shown = /\p{C}/u.test(name) ? JSON.stringify(name) : name
-    if (entry.isDirectory()) return `${shown}/`
+    if (entry.isDirectory()) return ignored ? `${shown}/  (ignored, not listed)` : `${shown}/`
     const stats = await this.#files.lstat(folder.at(entry.name)).catch(() => undefined)
     if (stats?.isSymbolicLink()) return `${shown}  (a link)`
-    return stats?.isFile() ? `${shown}  ${stats.size} bytes` : `${shown}  (not a regular file)`
+    const mark = ignored ? '  (ignored)' : ''
+    return stats?.isFile() ? `${shown}  ${stats.size} bytes${mark}` : `${shown}  (not a regular file)`
   }
 
   render(): string {

@@ -1,8 +1,9 @@
-import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
+import { AgentName, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
+import { idAndName } from '#lib/id-and-name'
 import { Page } from '#lib/list'
 import { isoTime, Store } from '#platform/store/contract'
-import { countTodos, findAnyTodo, markTodo, PRIORITIES, pageOfTodos, STATUSES, type TodoRow } from './repository.ts'
+import { countTodos, findAnyTodo, type ListedTodo, markTodo, PRIORITIES, pageOfTodos, STATUSES } from './repository.ts'
 
 const UnknownTodoError = defineError({
   code: 'no_such_todo',
@@ -16,6 +17,7 @@ const Todo = z
   .object({
     todo_id: z.string().meta({ examples: ['task-1a2b3c4d'] }),
     agent_id: z.string(),
+    agent_name: AgentName,
     description: z.string(),
     priority: z.enum(PRIORITIES),
     status: z.enum(STATUSES),
@@ -90,7 +92,7 @@ export const todosMark = operation({
 /** Operations with which the operator reads and marks agents' tasks. */
 export const todoOperations = [todosList, todosMark]
 
-function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoRow & Times): Todo {
+function todoView({ task_id, due_date, created_at, completed_at, ...row }: ListedTodo): Todo {
   return {
     todo_id: task_id,
     ...row,
@@ -100,13 +102,8 @@ function todoView({ task_id, due_date, created_at, completed_at, ...row }: TodoR
   }
 }
 
-interface Times {
-  created_at: number
-  completed_at: number | null
-}
-
-function line({ todo_id, agent_id, description, priority, status, due }: Todo): string {
+function line({ todo_id, agent_id, agent_name: name, description, priority, status, due }: Todo): string {
   const when = due ? `  until ${due.replaceAll(/\s+/g, ' ')}` : ''
-  const head = `${status === 'done' ? '✓' : '·'} ${todo_id}  ${agent_id}  ${priority}${when}`
+  const head = `${status === 'done' ? '✓' : '·'} ${todo_id}  ${idAndName({ agent_id, name })}  ${priority}${when}`
   return `${head}\n    ${description.replaceAll(/\s+/g, ' ')}`
 }

@@ -1,3 +1,4 @@
+import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
 import { defineEffect, type Store } from '#platform/store/contract'
 
@@ -33,13 +34,19 @@ export function listTodos(
   )
 }
 
-type Stamps = { created_at: number; completed_at: number | null }
-const STAMPED = ROW.replace(' FROM', ', created_at, completed_at FROM')
+/** Columns for operators. */
+export interface ListedTodo extends TodoRow {
+  created_at: number
+  completed_at: number | null
+  /** Current name of the agent; null for a deleted one. */
+  agent_name: string | null
+}
+const LISTED = ROW.replace(' FROM', `, created_at, completed_at, ${agentNameOf('tasks.agent_id')} AS agent_name FROM`)
 const WHICH = 'agent_id = coalesce(?, agent_id) AND status = coalesce(?, status)'
 
 /** Returns a task of any agent. */
-export function findAnyTodo(store: Store, task_id: string): Promise<(TodoRow & Stamps) | undefined> {
-  return store.get<TodoRow & Stamps>(`${STAMPED} WHERE task_id = ?`, [task_id])
+export function findAnyTodo(store: Store, task_id: string): Promise<ListedTodo | undefined> {
+  return store.get<ListedTodo>(`${LISTED} WHERE task_id = ?`, [task_id])
 }
 
 /**
@@ -51,9 +58,9 @@ export function pageOfTodos(
   { agent_id, status }: { agent_id: string | null; status: string | null },
   limit: number,
   offset: number,
-): Promise<(TodoRow & Stamps)[]> {
-  return store.all<TodoRow & Stamps>(
-    `${STAMPED} WHERE ${WHICH}
+): Promise<ListedTodo[]> {
+  return store.all<ListedTodo>(
+    `${LISTED} WHERE ${WHICH}
      ORDER BY CASE priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, created_at, task_id LIMIT ? OFFSET ?`,
     [agent_id, status, limit, offset],
   )

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { shownStatus } from '../../../../builtins/lib/task-end.ts'
 import { useFault } from '../../../api/action.ts'
 import { api, faultOf, isTaskFailure } from '../../../api/client.ts'
 import { ofKinds, useQuery } from '../../../api/query.ts'
@@ -140,7 +141,7 @@ export function Chat({ agent: { agent_id: id, status } }: ViewProps) {
         <p class="unseen" role="status">
           {wasBusy.current && !fault && (
             <>
-              Task <Status of={isBusy ? 'running' : (latest?.status ?? '')} />
+              Task <Status of={isBusy ? 'running' : latest ? shownStatus(latest) : ''} />
             </>
           )}
         </p>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { shownStatus } from '../../../../builtins/lib/task-end.ts'
 import { api } from '../../../api/client.ts'
 import { ofKinds, useQuery } from '../../../api/query.ts'
 import type { Attachment } from '../../../ui/attach.tsx'
@@ -46,7 +47,7 @@ export function Turn(props: TurnProps) {
         {status === 'waiting_answer' && <p class="held">The agent asked a question and waits for the answer.</p>}
         {error && <p class="trouble">{visible(error.detail)}</p>}
         <small class="row">
-          <Status of={status} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
+          <Status of={shownStatus(props.task)} /> {tool_calls_made > 0 && plural(tool_calls_made, 'tool call')}{' '}
           {cost_usd > 0 && dollars(cost_usd)}
         </small>
       </li>

@@ -370,6 +370,59 @@ describe('a pursuit', () => {
     }
   })
 
+  it('keeps its time while it waits for others at a server that answers one call at a time', async () => {
+    const held: ((reply: Step) => void)[] = []
+    await using home = await testHostWithModel(() => new Promise<Step>(resolve => held.push(resolve)), {
+      config: {
+        daemon: { cycle_timeout: 30 },
+        model: { max_concurrent: 1, total_timeout: 20, first_byte_timeout: 20 },
+      },
+    })
+    const ids = await Promise.all([1, 2, 3, 4].map(() => spawn(home)))
+    home.kernel.heartbeat.start()
+    const results: string[] = []
+    home.kernel.hooks.on('cycle_end', ({ result }) => void results.push(result))
+    for (const n of ids.keys()) {
+      await until(() => held.length === 1)
+      await home.clock.advance(15_000)
+      held.pop()!(goal(`Write page ${n}`))
+    }
+    await until(async () => (await Promise.all(ids.map(id => goalsOf(home, id)))).every(goals => goals.length > 0))
+    expect(results.filter(result => result !== 'generated')).toEqual([])
+  })
+
+  it('ends at once, without a call, when it is abandoned or its agent is deleted while its call waits for others', async () => {
+    const held: ((reply: Step) => void)[] = []
+    await using home = await testHostWithModel(() => new Promise<Step>(resolve => held.push(resolve)), {
+      config: { model: { max_concurrent: 1 } },
+    })
+    const traffic = async () => {
+      const { providers } = (await home.kernel.invoke('models.list')) as {
+        providers: { name: string; traffic: { waiting: number } }[]
+      }
+      return providers.find(({ name }) => name === 'openai')!.traffic
+    }
+    const ids = await Promise.all([1, 2, 3].map(() => spawn(home)))
+    const goals: { goal_id: string }[] = []
+    for (const [n, id] of ids.entries())
+      goals.push((await home.kernel.invoke('goals.add', { id, objective: `Write page ${n}` })) as { goal_id: string })
+    home.kernel.heartbeat.start()
+    await until(async () => held.length === 1 && (await traffic()).waiting === 2)
+    const [prompt] = home.server.requests.map(request => request.prompt)
+    const [first, second] = ids.flatMap((id, n) => (prompt!.includes(`Write page ${n}`) ? [] : { id, ...goals[n]! }))
+    const cycles: string[] = []
+    home.kernel.hooks.on('cycle_end', ({ agent_id, result }) => void cycles.push(`${agent_id} ${result}`))
+    await home.kernel.invoke('goals.abandon', { goal_id: first!.goal_id, reason: 'changed my mind' })
+    await home.kernel.invoke('agents.delete', { id: second!.id })
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return cycles.length >= 2
+    })
+    expect(cycles).toEqual(expect.arrayContaining([`${first!.id} idle`, `${second!.id} fenced`]))
+    expect((await detail(home, first!.id)).error).toBeNull()
+    expect(home.server.requests).toHaveLength(1)
+  })
+
   it('stays abandoned when the operator abandons its goal in the middle of a cycle', async () => {
     let release: (() => void) | undefined
     const { add, plugin } = counting()

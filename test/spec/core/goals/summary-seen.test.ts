@@ -42,7 +42,7 @@ it('traces, goals.context, metrics and spending show how full the window was and
   expect(context.last_room_made).toMatchObject({ model: 'openai:scripted', at: expect.any(String) })
   const said = home.kernel.points.find(Operations, 'goals.context')!.render!(context as never)
   expect(said).toMatch(/\d+ messages were replaced by a summary/)
-  expect(said).toMatch(/The conversation was last shortened by .*, for openai:scripted, at 20/)
+  expect(said).toMatch(/The last event about it: shortened by .*, for openai:scripted, at 20/)
 
   const scraped = (await home.kernel.invoke('metrics.get')) as string
   for (const way of ['cleared', 'summary'])

@@ -141,6 +141,36 @@ test('a call stopped while queued leaves the queue without a request', async () 
   expect(server.requests).toHaveLength(1)
 })
 
+test('waiting in the queue takes nothing of model.total_timeout, of a fallback model either', async () => {
+  const held = heldReplies()
+  const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, {
+    max_concurrent: 1,
+    total_timeout: 90,
+    first_byte_timeout: 0,
+  })
+  const first = call()
+  await until(() => held.waiting === 1)
+  await clock.advance(60_000)
+  const second = call()
+  const third = failing({ fallback: ['openai:scripted-2'] })
+  await until(async () => (await traffic()).waiting === 2)
+  await clock.advance(29_000)
+  held.reply()
+  await first
+  await until(() => held.waiting === 1)
+  await clock.advance(80_000)
+  held.reply()
+  expect((await second).text).toBe('Done.')
+  await until(() => held.waiting === 1)
+  held.reply(fault('500'))
+  await until(() => held.waiting === 1)
+  await clock.advance(89_000)
+  await nothingComes()
+  expect(await traffic()).toMatchObject({ in_flight: 1 })
+  await clock.advance(1_000)
+  expect((await third).problem).toMatch(/HTTP 500.*scripted-2 gave no answer either: it took longer than .* \(90 s\)/)
+})
+
 test('a queued call runs when the one before it reaches model.total_timeout, which is no failure of the provider', async () => {
   const held = heldReplies()
   const { call, failing, clock, traffic } = await testHostWithGovernor(held.script, {

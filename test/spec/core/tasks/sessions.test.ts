@@ -47,6 +47,7 @@ describe('a session', () => {
     expect(session).toEqual({
       session_id: expect.stringMatching(/^sess-[0-9a-f]{12}$/),
       agent_id: id,
+      agent_name: 'worker',
       user_id: 'alice',
       session_key: 'mine',
       task: 'Sheep',

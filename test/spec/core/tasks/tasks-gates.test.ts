@@ -130,6 +130,39 @@ describe('a task with a tool that needs approval', () => {
     )
   })
 
+  it('also reads, after it waited again, what its person wrote while it worked', async () => {
+    const { plugin } = mailbox()
+    let isWorking = false
+    const script = async () => {
+      if (!isWorking) return text('Noted.')
+      isWorking = false
+      await say('Write in green.')
+      await home.clock.advance(10)
+      return toolCall('send', { to: 'bob' })
+    }
+    await using home = await testHostWithTasks(script, { config: GATED, builtins: [plugin] })
+    const id = await spawn(home)
+    const say = async (instruction: string) => {
+      await home.clock.advance(10)
+      return run(home, id, instruction, { session_key: 'k' })
+    }
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const first = await say('Write to Ann, then to Bob.')
+    await say('Be brief.')
+    await home.clock.advance(10)
+    isWorking = true
+    await decide(home, first.approval_ids[0]!, 'approve')
+    const { task_id } = first
+    const approvals = async () => (await taskOf(home, task_id)).approval_ids as string[]
+    await until(async () => (await approvals()).some(id => !first.approval_ids.includes(id)))
+    await home.clock.advance(10)
+    await decide(home, (await approvals())[0]!, 'approve')
+    await waitForEnd(home, task_id)
+    const { content } = home.server.requests.at(-1)!.body.messages.at(-1)!
+    expect(content).toContain('Person: Write in green.')
+    expect(content).not.toContain('Be brief.')
+  })
+
   it('keeps the calls after it from running before the model reads what its person wrote meanwhile', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('Noted.'), { config: GATED, builtins: [plugin] })

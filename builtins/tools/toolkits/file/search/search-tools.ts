@@ -1,11 +1,10 @@
-import { posix } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
 import { Jail, type JailFolder, reachOf, Sandbox } from '#safety/sandbox/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from '../config.ts'
 import { IgnoreRules } from './ignore.ts'
+import { baseOf, rulesAbove } from './rules-above.ts'
 import { globFiles, grepFile, grepFiles, type Search } from './search.ts'
-import { rulesIn } from './walk.ts'
 
 const common = {
   include_ignored: z.boolean().default(false).describe('Also search files that .gitignore excludes'),
@@ -26,9 +25,8 @@ export function searchTools(svc: PluginHandle, path: z.ZodString, limits: FileCo
   }
 
   const searchOf = async (call: ToolCall, path: string, all: boolean, folder: JailFolder): Promise<Search> => {
-    const inside = posix.normalize(`${path}/`).replace(/^\.\//, '')
-    const base = /^(\/|\.\.)/.test(inside) ? '' : inside
-    const rules = all ? IgnoreRules.none : await rulesAbove(call, base)
+    const base = baseOf(path)
+    const rules = all ? IgnoreRules.none : await rulesAbove(svc, call, base)
     const { signal, result_tokens } = call
     return {
       files,
@@ -42,22 +40,6 @@ export function searchTools(svc: PluginHandle, path: z.ZodString, limits: FileCo
       signal,
       result_tokens,
     }
-  }
-
-  /** Returns the exclusion rules of the folders from the workspace to a folder. */
-  const rulesAbove = async (call: ToolCall, base: string): Promise<IgnoreRules> => {
-    let rules = IgnoreRules.none
-    const names = base.split('/').slice(0, -1)
-    for (const n of names.keys()) {
-      const above = names.slice(0, n).join('/')
-      const folder = await svc.use(Jail).folder(call, above || '.')
-      try {
-        rules = rules.withRules(await rulesIn(files, folder), above)
-      } finally {
-        await folder.close()
-      }
-    }
-    return rules
   }
 
   const isFile = async (call: ToolCall, path: string) => {

@@ -77,13 +77,18 @@ export class Walk {
   #isLeftOut(name: string, path: string, isFolder: boolean, rules: IgnoreRules): boolean {
     if (isFolder && NEVER.includes(name)) return true
     if (this.#options.all) return false
-    return (isFolder && USUALLY.includes(name)) || rules.excludes(path, isFolder)
+    return isIgnored(name, path, isFolder, rules)
   }
 
   async #entries(folder: JailFolder) {
     const entries = await this.#files.readdir(folder.at('.'), { withFileTypes: true })
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
+}
+
+/** Returns whether git ignores an entry, or usually would. @param path relative to the root of the rules */
+export function isIgnored(name: string, path: string, isFolder: boolean, rules: IgnoreRules): boolean {
+  return (isFolder && USUALLY.includes(name)) || rules.excludes(path, isFolder)
 }
 
 /** Returns the text of a folder's `.gitignore`; empty when there is none. */
