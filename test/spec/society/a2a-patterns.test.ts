@@ -84,7 +84,9 @@ describe('a built-in pattern', () => {
     for (let n = 0; n < 5; n++) await runHeartbeat(home)
     expect(asked).toHaveLength(3)
     for (const [name, id] of Object.entries({ bob, cleo })) {
-      const asking = home.server.requests.find(request => isOf(request, name) && request.prompt.includes('Name a fish.'))
+      const asking = home.server.requests.find(
+        request => isOf(request, name) && request.prompt.includes('Name a fish.'),
+      )
       const [, path] = /Files, copied into your own folder: (\S+)/.exec(asking!.prompt)!
       expect(await readFile(join(home.root, '.svc/workspaces', id!, path!), 'utf8')).toBe('Deep.')
     }
