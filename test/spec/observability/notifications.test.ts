@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-
+import { Operations } from '#kernel'
 import notifications from '#observability/notifications/index'
+import { lineOf } from '#observability/notifications/message'
 import daemon from '#platform/daemon/index'
 import type { DaemonStatus } from '#platform/daemon/shape'
 import settings from '#platform/settings/index'
@@ -111,7 +112,19 @@ describe('notifications', () => {
     await runHeartbeat(home)
     await until(() => hook.received.length === 1)
     expect(hook.received[0]!.type).toBe(type)
-    expect(read(hook.received[0]!.body)).toEqual({ text: `${ann} completed goal-1 (svc goal goal-1)` })
+    expect(read(hook.received[0]!.body)).toEqual({ text: `${ann} completed goal-1 (svc goals show goal-1)` })
+  })
+
+  it('name commands that exist', async () => {
+    home = await testHost({ builtins: BUILTINS })
+    const commands = home.kernel.points.list(Operations).flatMap(({ value: { cli = [] } }) => [cli].flat())
+    const paths = commands.map(({ usage }) => usage.split(' <')[0])
+    const types = ['approval_requested', 'question_asked', 'budget_exceeded', 'goal_completed', 'goal_abandoned']
+    for (const type of [...types, 'task_ended']) {
+      const data = { approval_id: 'X', question_id: 'X', goal_id: 'X', task_id: 'X' }
+      const event = { seq: 1, v: 1, type, at: '', agent_id: 'ann', cycle_num: null, run_id: null, data }
+      expect(paths, type).toContain(/\(svc ([a-z ]*[a-z])[ )]/.exec(lineOf(event, ''))![1])
+    }
   })
 
   it('have a link to the dashboard if the address of the server is set', async () => {
