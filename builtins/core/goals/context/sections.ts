@@ -16,9 +16,9 @@ export async function sectionsFor(
   known: Partial<GoalContext> = {},
   goal?: GoalRow,
 ): Promise<GoalContext['sections']> {
-  const isShown = ({ prompts, inner }: PromptSection) =>
+  const isShown = ({ value: { prompts, inner } }: { value: PromptSection }) =>
     prompts.includes(prompt) && (prompt === 'goal_generation' || !inner || profile.inner_life.includes(inner))
-  const shown = svc.contributions(PromptSections).filter(({ value }) => isShown(value))
+  const shown = svc.contributions(PromptSections).filter(isShown)
   const sections = await Promise.all(
     shown.map(async ({ owner, value: { name, stage, text } }) => {
       const returned = await text(agent, profile, known, goal)

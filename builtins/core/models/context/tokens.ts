@@ -27,9 +27,16 @@ export function messagesTokens(messages: readonly SentMessage[]): number {
   return messages.reduce((sum, message) => sum + messageTokens(message), 0)
 }
 
-/** Estimates the tokens of the offered tools. */
+const ofTools = new WeakMap<readonly ToolSpec[], number>()
+
+/** Estimates the tokens of the offered tools. Their list is immutable, so it is counted once. */
 export function toolsTokens(tools: readonly ToolSpec[]): number {
-  return tools.reduce((sum, tool) => sum + jsonTokens(tool), 0)
+  let tokens = ofTools.get(tools)
+  if (tokens === undefined) {
+    tokens = tools.reduce((sum, tool) => sum + jsonTokens(tool), 0)
+    ofTools.set(tools, tokens)
+  }
+  return tokens
 }
 
 type Size = Pick<SentImage, 'width' | 'height'>

@@ -28,10 +28,8 @@ export type Settings = Pick<
 /** Returns the thresholds in ascending order. */
 export function thresholdsOf(config: SufferingConfig): Settings['thresholds'] {
   const { threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis } = config
-  const sorted = [threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis].sort(
-    (a, b) => a - b,
-  )
-  return sorted as unknown as Settings['thresholds']
+  const all = [threshold_prominent, threshold_constrained, threshold_dominant, threshold_crisis]
+  return [...Float64Array.from(all).sort()] as unknown as Settings['thresholds']
 }
 
 /**
