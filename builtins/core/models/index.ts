@@ -54,11 +54,14 @@ export default definePlugin({
     const governors = new Governors(svc, config)
     const resolve = async (name: string | null, asks = true): Promise<Target> => {
       const wanted = name?.trim() || config.default_model || chooseDefaultModel(svc)
-      return resolveName(wanted, providers(), await catalogue(), asks)
+      const listed = await catalogue()
+      const named = await resolveName(wanted, providers(), listed, asks)
+      const tool_calls = listed.tool_calls[named.id] ?? config.providers[named.provider.name]?.tool_calls
+      return { ...named, facts: factsOf(listed, named, config), tool_calls }
     }
     const governorOf = (provider: string) => governors.of(provider)
-    const learned = new LearnedModels(svc, { config, catalogue })
-    const caller = new Caller(svc, { config, retries, catalogue, resolve, governorOf, learned })
+    const learned = new LearnedModels(svc)
+    const caller = new Caller(svc, { config, retries, resolve, governorOf, learned })
 
     const compatible = endpoints(ports.env, config)
     const ofAnthropic = anthropicEndpoint(ports.env, config)
@@ -78,10 +81,9 @@ export default definePlugin({
       svc.on(event, ({ agent_id }) => caller.forgetPrompts(agent_id))
     svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
 
-    const inUse = () => modelsInUse(svc, { catalogue, resolve, config })
+    const inUse = () => modelsInUse(svc, resolve)
     const current = currentService(svc, Models)
-    const describe = async (name: string | null, asks = true) =>
-      factsOf(await catalogue(), await resolve(name, asks), config)
+    const describe = async (name: string | null, asks = true) => (await resolve(name, asks)).facts
     svc.add(ModelUsers, {
       name: 'configuration',
       // Where no model is configured for choosing goals or writing summaries, the agents' own models do it.

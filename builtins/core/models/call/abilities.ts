@@ -62,9 +62,9 @@ export class Abilities {
     return vision ?? (await provider.vision(model).catch(() => null)) ?? true
   }
 
-  /** Returns the target with adapted requests and answers. `mode` is the model's configured way of calling tools. */
-  adapt(target: Target, mode: ToolCalls | undefined): AdaptedTarget {
-    return { ...target, ...this.#adaptProvider(target, mode ?? target.provider.tool_calls ?? 'auto') }
+  /** Returns the target with adapted requests and answers. */
+  adapt(target: Target): AdaptedTarget {
+    return { ...target, ...this.#adaptProvider(target, target.tool_calls ?? target.provider.tool_calls ?? 'auto') }
   }
 
   #adaptProvider(target: Target, mode: ToolCalls): Pick<AdaptedTarget, 'stream' | 'complete'> {

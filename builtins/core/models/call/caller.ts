@@ -1,7 +1,6 @@
 import { errorMessage, type Log, type PluginHandle } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
 import { appendEvent, Store } from '#platform/store/contract'
-import { type ProjectCatalogue, parametersOf, priceOf } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
 import { chunkTimeouts, firstByteTimeout, longestCallMs, type ModelConfig } from '../config.ts'
 import { ContextEngine } from '../context/engine.ts'
@@ -36,7 +35,6 @@ import { boundOf, priceStateOf } from './spend.ts'
 export interface CallerParts {
   config: ModelConfig
   retries: { readonly max_retries: number }
-  catalogue(): Promise<ProjectCatalogue>
   resolve(name: string | null): Promise<Target>
   governorOf(provider: string): Governor
   learned: LearnedModels
@@ -94,8 +92,7 @@ export class Caller {
 
   /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */
   async #withParameters<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
-    const { catalogue, config } = this.#parts
-    const merged = mergeParameters(call.parameters, parametersOf(target, await catalogue(), config))
+    const merged = mergeParameters(call.parameters, target.facts.parameters)
     const parameters = call.purpose.kind === 'summary' ? plainly(merged) : merged
     return { ...call, parameters, max_tokens: outputLimit(call, parameters) }
   }
@@ -182,9 +179,8 @@ export class Caller {
     { onWait, ...settings }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'>,
   ): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
-    const { config, retries, catalogue, governorOf } = this.#parts
-    const listed = await catalogue()
-    const price = priceOf(listed, target.id, target.provider)
+    const { config, retries, governorOf } = this.#parts
+    const price = target.facts.price === 'unknown' ? undefined : target.facts.price
     const call_id = ports.ids.make('call', 12)
     const { purpose } = call
     const limits = this.#svc.list(CallLimits)
@@ -208,9 +204,8 @@ export class Caller {
     const settle = async (spend: Spend | null, answered: boolean) => {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
-    const mode = listed.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls
     const ended = this.#observe({ call_id, model: target.id, call })
-    const answer = await callModel(call, this.#abilities.adapt(target, mode), {
+    const answer = await callModel(call, this.#abilities.adapt(target), {
       ...config,
       max_retries: retries.max_retries,
       ...settings,

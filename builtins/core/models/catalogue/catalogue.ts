@@ -157,10 +157,11 @@ export function factsOf(catalogue: ProjectCatalogue, target: NamedModel, config:
   }
 }
 
-/** A model and its provider; `id` is `provider:model`. */
-interface NamedModel {
+export interface NamedModel {
+  /** `provider:model`; the simulation is `sim/rules-1` */
   id: string
   provider: ModelProvider
+  /** The provider's own name of the model. */
   model: string
 }
 

@@ -1,12 +1,11 @@
-import { ModelNameError, type ModelProvider } from '../contract.ts'
-import { type Catalogue, TIERS, type Tier } from './catalogue.ts'
+import { type ModelFacts, ModelNameError, type ModelProvider, type ToolCalls } from '../contract.ts'
+import { type Catalogue, type NamedModel, TIERS, type Tier } from './catalogue.ts'
 
-export interface Target {
-  /** `provider:model`; the simulation is `sim/rules-1` */
-  id: string
-  provider: ModelProvider
-  /** The provider's own name of the model. */
-  model: string
+/** A model that is to be called, and what is known of it. */
+export interface Target extends NamedModel {
+  facts: ModelFacts
+  /** How it is configured to call tools; undefined leaves that to its provider. */
+  tool_calls: ToolCalls | undefined
 }
 
 /**
@@ -21,7 +20,7 @@ export async function resolveName(
   providers: readonly ModelProvider[],
   catalogue: Catalogue,
   asks = true,
-): Promise<Target> {
+): Promise<NamedModel> {
   const unknown = () =>
     new ModelNameError({ name: name.slice(0, 100), known: providers.map(provider => provider.name) })
   const [providerName, model] = split(name)

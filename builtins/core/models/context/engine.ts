@@ -2,7 +2,6 @@ import type { PluginHandle } from '#kernel'
 import { toolTokens } from '#lib/output-limit'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Abilities } from '../call/abilities.ts'
-import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
 import type { ModelConfig } from '../config.ts'
 import {
@@ -27,8 +26,7 @@ import { hasImages, nameImages, selectImages } from './vision.ts'
 import { ContextWindows, largerWindow, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
-  config: FitSettings & ParameterConfig & Pick<ModelConfig, 'summary_model'>
-  catalogue(): Promise<ProjectCatalogue>
+  config: FitSettings & Pick<ModelConfig, 'summary_model'>
   sees: Abilities['canSee']
   learned: LearnedModels
 }
@@ -73,7 +71,7 @@ export class ContextEngine {
     const { purpose } = call
     const rules = rulesFor(target)
     const conversation = returnable(call.messages, target, rules)
-    const facts = await this.#facts(target)
+    const facts = target.facts
     /** A request refused for an unknown reason; it is sent once more, plain and about half as large. */
     let refused:
       | { error: ModelError; fitted: FittedRequest; messages: readonly Message[]; tools: number; repeated: boolean }
@@ -130,7 +128,7 @@ export class ContextEngine {
 
   /** Returns why the context window of a model is too small, and what to do; null if it is not. */
   async findWindowProblem(target: Target): Promise<ModelProblem | null> {
-    return this.#windows.findProblem(target, await this.#facts(target))
+    return this.#windows.findProblem(target, target.facts)
   }
 
   /** Returns why system prompts are cut, and what to do: of one agent, or of all. */
@@ -166,7 +164,7 @@ export class ContextEngine {
     const { fitted } = await this.#fit(target, call)
     const { whole, input, digested } = fitted
     if (keeps === undefined && digested < LEAST_SUMMARIZED) return null
-    const { window, ratio } = await this.#windows.limits(writer, await this.#facts(writer), {
+    const { window, ratio } = await this.#windows.limits(writer, writer.facts, {
       ...call.purpose,
       kind: 'summary',
     })
@@ -180,15 +178,11 @@ export class ContextEngine {
   }
 
   async #fit(target: Target, call: MeasuredCall) {
-    const facts = await this.#facts(target)
+    const facts = target.facts
     const limits = await this.#windows.limits(target, facts, call.purpose)
     const tools = toolsFor(call, limits)
     const messages = await this.#visibleMessages(target, facts, returnable(call.messages, target, rulesFor(target)))
     return { limits, fitted: fitRequest({ ...call, messages, tools }, limits, this.#parts.config) }
-  }
-
-  async #facts(target: Target): Promise<ModelFacts> {
-    return factsOf(await this.#parts.catalogue(), target, this.#parts.config)
   }
 
   async #visibleMessages(target: Target, facts: ModelFacts, messages: ModelCall['messages']) {

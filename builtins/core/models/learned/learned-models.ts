@@ -1,16 +1,9 @@
 import { hash } from 'node:crypto'
 import { errorMessage, type PluginHandle, token } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { factsOf, type ParameterConfig, type ProjectCatalogue } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
-import type { ModelConfig } from '../config.ts'
 import { type LearnedFacts, NOTHING_LEARNED } from './contract.ts'
 import { findLearned, keepLearned } from './repository.ts'
-
-export interface LearnedParts {
-  config: ParameterConfig & Pick<ModelConfig, 'providers'>
-  catalogue(): Promise<ProjectCatalogue>
-}
 
 /** Interval after which changes of other processes and of the operator take effect, in milliseconds. */
 const LOOK_AGAIN_MS = 10_000
@@ -30,17 +23,15 @@ export const OwnLearned = token<LearnedModels>('models/learned')
  */
 export class LearnedModels {
   readonly #svc: PluginHandle
-  readonly #parts: LearnedParts
   readonly #known = new Map<string, Known>()
 
-  constructor(svc: PluginHandle, parts: LearnedParts) {
+  constructor(svc: PluginHandle) {
     this.#svc = svc
-    this.#parts = parts
   }
 
   async of(target: Target): Promise<LearnedFacts> {
     const key = keyOf(target)
-    const configuration = await this.#configurationOf(target)
+    const configuration = configurationOf(target)
     const known = this.#known.get(key)
     const now = this.#svc.clock.monotonic()
     if (known?.configuration === configuration && now - known.looked_at < LOOK_AGAIN_MS) return known.facts
@@ -58,7 +49,7 @@ export class LearnedModels {
       omitted: [...new Set([...before.omitted, ...(more.omitted ?? [])])],
       lacks: [...new Set([...before.lacks, ...(more.lacks ?? [])])],
     }
-    const configuration = await this.#configurationOf(target)
+    const configuration = configurationOf(target)
     this.#known.set(keyOf(target), { configuration, looked_at: this.#svc.clock.monotonic(), facts })
     if (!this.#svc.has(Store)) return
     await this.#svc
@@ -84,15 +75,12 @@ export class LearnedModels {
       return isSame ? known.facts : NOTHING_LEARNED
     }
   }
+}
 
-  /** Returns a fingerprint of the configuration of a model: its limits, parameters and way of calling tools. */
-  async #configurationOf(target: Target): Promise<string> {
-    const { config } = this.#parts
-    const catalogue = await this.#parts.catalogue()
-    const { context_window, max_output_tokens, vision, parameters } = factsOf(catalogue, target, config)
-    const tool_calls = catalogue.tool_calls[target.id] ?? config.providers[target.provider.name]?.tool_calls ?? null
-    return hash('sha256', JSON.stringify([context_window, max_output_tokens, vision, parameters, tool_calls]))
-  }
+/** Returns a fingerprint of the configuration of a model: its limits, parameters and way of calling tools. */
+function configurationOf({ facts, tool_calls }: Target): string {
+  const { context_window, max_output_tokens, vision, parameters } = facts
+  return hash('sha256', JSON.stringify([context_window, max_output_tokens, vision, parameters, tool_calls ?? null]))
 }
 
 function keyOf(target: Target): string {
