@@ -51,8 +51,9 @@ export function meantTool(name: string, names: readonly string[]): string | unde
 export function withOwnNames(schema: unknown, given: unknown): unknown {
   if (!isTree(schema)) return given
   if (Array.isArray(given)) return given.map(each => withOwnNames(schema.items, each))
-  const { properties } = schema
-  if (!isTree(given) || !isTree(properties)) return given
+  const { properties, additionalProperties } = schema
+  // Where any name is allowed, none is a mistake.
+  if (!isTree(given) || !isTree(properties) || additionalProperties) return given
   // Given both, the tool's own name counts, and the other one is named as unknown.
   const free = new Set(Object.keys(properties).filter(name => !Object.hasOwn(given, name)))
   const own = Object.entries(given).map(([key, value]) => {
