@@ -4,7 +4,7 @@ import { Store, wakeAgents } from '#platform/store/contract'
 import { awaitedFor, sendersWithoutAnswer } from './repository.ts'
 
 /** Maximum time for which a goal waits for the answer to a message, in milliseconds. */
-const LONGEST_WAIT_MS = 3_600_000
+export const LONGEST_WAIT_MS = 3_600_000
 
 /** Lets a goal wait for the answers to messages that its agent sent during it. */
 export function awaitedAnswers(svc: PluginHandle): OpenWorkSource {

@@ -2,7 +2,7 @@ import { OpenWorkSources, PendingMessages, PromptSections } from '#core/goals/co
 import { definePlugin } from '#kernel'
 import { withEarlierNames } from '#lib/earlier-names'
 import { Effects } from '#platform/store/contract'
-import { awaitedAnswers, endLongWaits } from './awaited.ts'
+import { awaitedAnswers, endLongWaits, LONGEST_WAIT_MS } from './awaited.ts'
 import { A2AConfig } from './config.ts'
 import { Mail, MessageSent, Peers } from './contract.ts'
 import { MailService } from './mail.ts'
@@ -30,7 +30,8 @@ export default definePlugin({
     svc.add(PromptSections, unansweredSection(svc))
     svc.add(PromptSections, askedSection(svc))
     svc.add(OpenWorkSources, awaitedAnswers(svc))
-    let checked = svc.clock.ms()
+    // After a reload, waits that ended since the last heartbeat are ended, too.
+    let checked = svc.clock.ms() - LONGEST_WAIT_MS
     svc.on('beat', async () => {
       const now = svc.clock.ms()
       await endLongWaits(svc, checked, now)
