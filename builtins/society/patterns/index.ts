@@ -7,7 +7,7 @@ import { BUILT_IN } from './built-in.ts'
 import { PatternsConfig } from './config.ts'
 import { CollaborationPatterns, PatternEnded, PatternStarted } from './contract.ts'
 import { patternOperations } from './operations.ts'
-import { PATTERN_EFFECTS } from './repository.ts'
+import { HAS_RUNNING, PATTERN_EFFECTS } from './repository.ts'
 import { OwnPatterns, PatternRunner } from './runner.ts'
 import { patternsToolkit } from './toolkit.ts'
 
@@ -30,7 +30,7 @@ export default definePlugin({
     svc.toolkit(patternsToolkit(svc, runner))
     svc.on('message_sent', ({ pattern_id }) => void (pattern_id !== null && runner.advance(pattern_id)))
     svc.add(CallLimits, runner.limit())
-    svc.add(OpenWorkSources, { name: 'patterns', open: goal_id => runner.open(goal_id) })
+    svc.add(OpenWorkSources, { name: 'patterns', condition: HAS_RUNNING, open: goal_id => runner.open(goal_id) })
     svc.on('beat', () => runner.sweep())
   },
 })

@@ -130,11 +130,14 @@ export async function runningOf(store: Store, initiator: string): Promise<number
   return row?.n ?? 0
 }
 
+const IS_RUNNING_FOR = "p.status = 'running' AND p.initiator = g.agent_id AND p.created_at >= g.created_at"
+/** SQL condition on a goal `g`: a pattern that its agent started during it still runs. */
+export const HAS_RUNNING = `EXISTS (SELECT 1 FROM a2a_patterns p WHERE ${IS_RUNNING_FOR})`
 /** Returns the running patterns that the agent of a goal started during it, oldest first. */
 export function runningFor(store: Store, goal_id: string): Promise<{ pattern_id: string; name: string }[]> {
   return store.all(
-    `SELECT pattern_id, name FROM a2a_patterns p WHERE status = 'running' AND EXISTS (SELECT 1 FROM goals_view g
-       WHERE g.goal_id = ? AND g.agent_id = p.initiator AND g.created_at <= p.created_at) ORDER BY p.created_at`,
+    `SELECT p.pattern_id, p.name FROM a2a_patterns p JOIN goals_view g ON ${IS_RUNNING_FOR} WHERE g.goal_id = ?
+     ORDER BY p.created_at`,
     [goal_id],
   )
 }

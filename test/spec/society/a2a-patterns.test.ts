@@ -70,7 +70,8 @@ describe('a built-in pattern', () => {
         const pattern = { pattern: 'swarm', participants: ['bob', 'cleo'], task: 'Name a fish.', files: ['pond.md'] }
         if (asked.length === 1) return toolCall('file_write', { path: 'pond.md', content: 'Deep.' })
         if (asked.length === 2) return toolCall('start_pattern', pattern)
-        if (asked.length === 3) return text(`I wait for ${/Started as (\S+)\./.exec(request.prompt)![1]}.`)
+        if (asked.length === 3) return toolCall('finish_goal', { summary: 'Asked.' })
+        if (asked.length === 4) return text(`I wait for ${/Started as (\S+)\./.exec(request.prompt)![1]}.`)
         return toolCall('finish_goal', { summary: 'None was named.' })
       },
       { config: { daemon: { heartbeat: 30 }, patterns: { answer_timeout: 300 } } },
@@ -82,7 +83,10 @@ describe('a built-in pattern', () => {
     await until(async () => (await goal()).waits_for !== null || void (await runHeartbeat(home)))
     expect((await goal()).waits_for).toMatch(/^\S+ \(swarm\)$/)
     for (let n = 0; n < 5; n++) await runHeartbeat(home)
-    expect(asked).toHaveLength(3)
+    expect(asked).toHaveLength(4)
+    expect(asked[3]).toMatch(
+      /Work that you gave for this goal has not ended: pat-\w+ \(swarm\)\. To wait for it, answer "I wait"/,
+    )
     for (const [name, id] of Object.entries({ bob, cleo })) {
       const asking = home.server.requests.find(
         request => isOf(request, name) && request.prompt.includes('Name a fish.'),
@@ -92,7 +96,7 @@ describe('a built-in pattern', () => {
     }
     home.clock.jump(300_000)
     await until(async () => (await goal()).status === 'completed' || void (await runHeartbeat(home)))
-    expect(asked).toHaveLength(4)
+    expect(asked).toHaveLength(5)
   })
 
   it('review repeats feedback and revision until the work is approved', async () => {

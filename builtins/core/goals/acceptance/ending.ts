@@ -84,7 +84,7 @@ export class GoalClaimCheck {
     const open = claims_refused ? [] : await openWorkOf(this.#svc, goal_id)
     if (open.length === 0) return undefined
     await this.#refuseOnce()
-    return `Work that you gave for this goal has not ended: ${open.map(({ what }) => what).join(', ')}. To wait for it, answer without a tool call. If the goal is reached without it, call finish_goal again.`
+    return `Work that you gave for this goal has not ended: ${open.map(({ what }) => what).join(', ')}. To wait for it, answer "I wait". If the goal is reached without it, call finish_goal again.`
   }
 
   async #refuseOnce(): Promise<void> {
