@@ -372,7 +372,9 @@ export class Host {
   async #report(outcome: Outcome): Promise<Outcome> {
     const { plugin, origin, error } = outcome
     if (error === null) delete this.#seen.get(idOf(origin, plugin))?.error
-    if (outcome.outcome !== 'failed') this.#kernel.log.info({ plugin }, `${outcome.outcome} (${origin})`)
+    // At a start, a plugin that replaces a module is loaded for the first time.
+    const done = outcome.outcome === 'reloaded' && !this.#isStarted ? 'loaded' : outcome.outcome
+    if (done !== 'failed') this.#kernel.log.info({ plugin }, `${done} (${origin})`)
     await this.#kernel.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
     return outcome
   }
