@@ -124,7 +124,7 @@ export class Host {
   /** Adds a plugin while the process runs. @throws errors of its setup or of a resource; then nothing of it remains */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     try {
-      const loaded = { definition, origin, load_ms: 0 }
+      const loaded = { definition: this.#support.checkDefinition(definition), origin, load_ms: 0 }
       const old = this.#placeOf(loaded)
       await this.#swapper.replace(old, this.#declare(loaded, old), true)
     } catch (cause) {
