@@ -253,6 +253,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin("svc.on('goal_completed')"),
       /contribution of "draft" to goal_completed needs handler\(\)/,
     ],
+    [
+      'a service without its methods',
+      plugin('return { budget: { status() {}, reset() {}, isExceeded() {} } }', "replaces: 'budget',"),
+      /the contribution of "draft" to the service budget needs warnings\(\); shareLeft\(\)/,
+    ],
     ['a tap without a function', plugin("svc.tap('beat', 'x')"), /contribution of "draft" to beat needs fn\(\)/],
     ['a resource without a start', plugin('svc.start()'), /contribution of "draft" to resources needs start\(\)/],
     [
