@@ -173,8 +173,10 @@ export class PluginHandle {
     return this.add(Operations, { ...bound, run: intercept(this.#parts.interceptor, call, bound.run) })
   }
 
-  /** Provides a service, in place of an earlier provider. */
+  /** Provides a service, in place of an earlier provider. @throws TypeError that names the missing methods */
   provide<T>(token: Token<T>, value: T): Undo {
+    const methods = this.#parts.builtin ? {} : this.#kernel.services.methodsOf(token)
+    checkFields(`the service ${token.name}`, methods, value, this.name)
     return this.#declare(`provides ${token.name}`, () => this.#kernel.services.provide(token, value, this.name))
   }
 

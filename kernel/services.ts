@@ -1,4 +1,5 @@
 import { defineError } from './errors.ts'
+import type { Fields } from './points.ts'
 import type { Undo } from './scope.ts'
 
 /** Typed name of a service, or of a value that modules share during a cycle. */
@@ -8,11 +9,19 @@ export interface Token<T> {
   readonly type?: T
 }
 
+/** Methods that a service must have, without optional ones. */
+export type Methods<T> = { [M in keyof T as T[M] extends (...args: never[]) => unknown ? M : never]: 'function' }
+
+/** Required methods by the name of the service. */
+const METHODS = new Map<string, Fields>()
+
 /**
  * Creates the token of a service, or of a value of a cycle; tokens with the same name are the same. A service with a
  * slash in its name, such as `schedules/book`, is internal to its module: a replacement need not provide it.
+ * @param methods those without which a service of a plugin is refused
  */
-export function token<T>(name: string): Token<T> {
+export function token<T>(name: string, methods?: Methods<T>): Token<T> {
+  if (methods) METHODS.set(name, methods)
   return Object.freeze({ name })
 }
 
@@ -57,6 +66,11 @@ export class Services {
     const provider = this.#providers.get(token.name)?.at(-1)
     if (!provider) throw new ServiceMissingError({ name: token.name })
     return provider.value as T
+  }
+
+  /** Returns the methods that a provider must have. */
+  methodsOf({ name }: Token<unknown>): Fields | undefined {
+    return METHODS.get(name)
   }
 
   has(token: Token<unknown>): boolean {

@@ -48,6 +48,8 @@ export interface PluginSource {
 /** Support for plugins beside the modules: their source, the interceptor of their code, and the form of their errors. */
 export interface PluginSupport {
   sources: readonly PluginSource[]
+  /** Returns a definition that code adds. @throws if it is not valid */
+  checkDefinition(definition: unknown): PluginDefinition
   /** Returns the interceptor of a plugin; undefined if its code is called directly. */
   intercept(plugin: LoadedPlugin): Interceptor | undefined
   /** Returns the error to show for what a plugin threw. */

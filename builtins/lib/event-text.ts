@@ -67,7 +67,8 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   schedule_fired: () => 'received a goal from its schedule',
   suffering_changed: ({ suffering_state }) => suffering(suffering_state as Data),
   swarm_learned: () => 'a swarm report was written',
-  task_ended: ({ task_id, status }) => `${text(task_id)}: ${words(status)}`,
+  task_ended: ({ task_id, status, cancelled }) =>
+    `${text(task_id)}: ${cancelled === true ? 'cancelled' : words(status)}`,
   task_started: ({ task_id }) => `started ${text(task_id)}`,
   tool_result: ({ tool, ok, ran, arguments: args }) => {
     const outcome = ok === true ? '' : ran === false ? ', which did not run' : ', which failed'

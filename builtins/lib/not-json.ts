@@ -1,5 +1,16 @@
 import type { z } from '#kernel'
 
+/** Describes dates, for which JSON Schema has no type, as strings. For `override` of `z.toJSONSchema`. */
+export function dateAsText({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodTypes
+  jsonSchema: { type?: unknown }
+}): void {
+  if (zodSchema._zod.def.type === 'date') jsonSchema.type = 'string'
+}
+
 /** Types of zod whose values JSON does not have. With `z.coerce`, they are made from those that it has. */
 const NOT_JSON: readonly string[] = ['bigint', 'date', 'map', 'set', 'symbol']
 

@@ -124,7 +124,7 @@ export class Host {
   /** Adds a plugin while the process runs. @throws errors of its setup or of a resource; then nothing of it remains */
   async add(definition: PluginDefinition, origin = 'code'): Promise<void> {
     try {
-      const loaded = { definition, origin, load_ms: 0 }
+      const loaded = { definition: this.#support.checkDefinition(definition), origin, load_ms: 0 }
       const old = this.#placeOf(loaded)
       await this.#swapper.replace(old, this.#declare(loaded, old), true)
     } catch (cause) {
@@ -372,7 +372,9 @@ export class Host {
   async #report(outcome: Outcome): Promise<Outcome> {
     const { plugin, origin, error } = outcome
     if (error === null) delete this.#seen.get(idOf(origin, plugin))?.error
-    if (outcome.outcome !== 'failed') this.#kernel.log.info({ plugin }, `${outcome.outcome} (${origin})`)
+    // At a start, a plugin that replaces a module is loaded for the first time.
+    const done = outcome.outcome === 'reloaded' && !this.#isStarted ? 'loaded' : outcome.outcome
+    if (done !== 'failed') this.#kernel.log.info({ plugin }, `${done} (${origin})`)
     await this.#kernel.hooks.emit('plugin_reloaded', { plugin, outcome: outcome.outcome })
     return outcome
   }

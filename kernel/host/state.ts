@@ -38,20 +38,6 @@ export function inactiveState(
   state: 'failed' | 'disabled' | 'unloaded' | 'replaced',
   error: string | null,
 ): PluginState {
-  return {
-    name,
-    origin,
-    state,
-    error,
-    description: '',
-    version: '',
-    registered: [],
-    calls: 0,
-    failures: 0,
-    last_failure: null,
-    load_ms: 0,
-    swaps: 0,
-    swap_ms: null,
-    swapped_at: null,
-  }
+  const counts = { calls: 0, failures: 0, last_failure: null, load_ms: 0, swaps: 0, swap_ms: null, swapped_at: null }
+  return { name, origin, state, error, description: '', version: '', registered: [], ...counts }
 }

@@ -72,7 +72,7 @@ it('lists show the name of the agent beside its id', async () => {
   }
 })
 
-it('svc tasks shows a cancelled task as cancelled', async () => {
+it('svc tasks and svc events show a cancelled task as cancelled', async () => {
   await using dir = await project({ '.svc/config.yaml': 'model:\n  sim_delay: 30\n' })
   await using home = await Svc.open(dir.path, { roles: ['cli'], log: { level: 'silent' } })
   await home.kernel.invoke('agents.spawn', { preset: 'coder' })
@@ -81,6 +81,23 @@ it('svc tasks shows a cancelled task as cancelled', async () => {
   await home.kernel.invoke('tasks.cancel', { task_id })
   const { stdout } = await svc(['tasks', 'coder'], { cwd: dir.path })
   expect(stdout).toMatch(new RegExp(`^${task_id}  \\S+  cancelled  `))
+  const events = await svc(['events', '--type', 'task_ended'], { cwd: dir.path })
+  expect(events.stdout).toContain(`${task_id}: cancelled`)
+})
+
+it("a plugin's command takes a date as text, and refuses other text", async () => {
+  const source = `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'tides', setup: svc => svc.operation({ name: 'tides.at', summary: 'Show a tide',
+  input: z.object({ day: z.coerce.date(), until: z.coerce.date().optional(), raw: z.unknown().optional() }),
+  output: z.string(), cli: { usage: 'tides <day>' }, render: text => text,
+  run: ({ day, until, raw }) => [day.toISOString(), until?.getTime(), raw?.n].join(' ') }) })`
+  await using dir = await project({ 'plugins/tides.ts': source })
+  const tides = (...words: string[]) => svc(['tides', ...words], { cwd: dir.path })
+  const shown = await tides('2026-01-31', '--until', '1970-01-01', '--raw', '{"n":5}')
+  expect(shown, shown.stderr).toMatchObject({ code: 0, stdout: '2026-01-31T00:00:00.000Z 0 5\n' })
+  const refused = await tides('soon')
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
+  expect(refused.stderr).toMatch(/day: /)
 })
 
 describe('svc help and svc config validate', () => {

@@ -371,3 +371,16 @@ async function live(plugins: NonNullable<TestHostOptions['plugins']>): Promise<s
 function needing(name: string, ...needs: string[]): PluginDefinition {
   return definePlugin({ name, needs, setup() {} })
 }
+
+it('a plugin that code adds is refused if it is no definition, or has no valid name', async () => {
+  await using home = await testHost()
+  const add = (definition: unknown) => home.kernel.host.add(definition as PluginDefinition)
+  const right = "write: definePlugin({ name: 'my-plugin', setup(svc) { … } })"
+  await expect(add(null)).rejects.toThrow(`Plugin "unnamed" (code): its definition is null, not a plugin; ${right}`)
+  await expect(add('x')).rejects.toThrow(`its definition is a string, not a plugin; ${right}`)
+  await expect(add({ name: 'X Y', setup() {} })).rejects.toThrow(
+    `Plugin "X Y" (code): its name must be lower-case letters, digits and hyphens, not "X Y"; ${right}`,
+  )
+  await expect(add({ name: 'x' })).rejects.toThrow('Plugin "x" (code): has no setup function')
+  expect(states(home)).toEqual({})
+})

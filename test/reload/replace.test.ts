@@ -2,12 +2,14 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
-import { type Goal, PromptSections } from '#core/goals/contract'
+import { type Goal, Goals, PromptSections } from '#core/goals/contract'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { Models } from '#core/models/contract'
 import pluginsAdmin from '#interfaces/plugins-admin/index'
-import { Operations } from '#kernel'
+import { Operations, Services, type Token } from '#kernel'
+import { Benchmark } from '#lab/benchmark/contract'
+import { Budget } from '#safety/budget/contract'
 import type { IdentityRecord } from '#society/identity/contract'
 import { Toolkits } from '#tools/toolkits/contract'
 import knowledge from '#tools/toolkits/knowledge/index'
@@ -64,6 +66,12 @@ async function promptsOf(host: TestHost & { server: ModelServer }, id: string, o
   return asked.map(({ body }) =>
     body.messages.map(each => ({ ...each, content: each.content?.replace(lastGoals, '') })),
   )
+}
+
+/** Source of a service that has each required method. */
+function stub(token: Token<unknown>): string {
+  const methods = Object.keys(new Services().methodsOf(token) ?? {})
+  return `{ ${methods.map(method => `${method}() { throw new Error('${method} is a stub') }`).join(', ')} }`
 }
 
 const stateOf = ({ kernel }: TestHost, name: string) => kernel.host.list().find(each => each.name === name)?.state
@@ -255,8 +263,8 @@ describe('a plugin that replaces a module', () => {
     await host.write({
       'plugins/a.ts': plugin('bare', 'memory'),
       'plugins/b.ts': plugin('misspelt', 'memroy'),
-      'plugins/c.ts': plugin('first', 'memory', 'memory: {}'),
-      'plugins/d.ts': plugin('second', 'memory', 'memory: {}'),
+      'plugins/c.ts': plugin('first', 'memory', `memory: ${stub(Memory)}`),
+      'plugins/d.ts': plugin('second', 'memory', `memory: ${stub(Memory)}`),
     })
     await host.kernel.host.apply()
     expect(errorOf('bare')).toContain('lacks what "memory" has: provides memory; return it from setup')
@@ -270,6 +278,37 @@ describe('a plugin that replaces a module', () => {
     expect([stateOf(host, 'memory'), stateOf(host, 'first')]).toEqual(['live', 'live'])
   })
 
+  it('is refused with the methods that its service lacks, and the module stays', async () => {
+    const lacking = `export default { name: 'thrifty', replaces: 'budget', setup: () => ({
+      budget: { status: async () => ({}), warnings: 'none' },
+    }) }`
+    const host = await testHostWithModel(finishes, { plugins: { 'thrifty.js': lacking } })
+    open.push(host)
+    const names = 'needs warnings(); isExceeded(); shareLeft(); reset()'
+    expect(host.kernel.host.list().find(({ name }) => name === 'thrifty')).toMatchObject({
+      state: 'failed',
+      error: expect.stringContaining(`the contribution of "thrifty" to the service budget ${names}`),
+    })
+    expect(stateOf(host, 'budget')).toBe('live')
+    expect(await host.kernel.use(Budget).warnings()).toEqual(expect.any(Array))
+  })
+
+  it('is logged as loaded at a start, and as reloaded while the service runs', async () => {
+    const source = `export default { name: 'other', replaces: 'memory', setup: () => ({ memory: ${stub(Memory)} }) }`
+    const host = await testHost({
+      builtins: BUILTINS,
+      roles: ['server'],
+      clock: 'system',
+      plugins: { 'other.js': source },
+    })
+    open.push(host)
+    const logged = () =>
+      ['loaded (', 'reloaded ('].map(text => host.log.filter(({ msg }) => msg.startsWith(text)).length)
+    expect(logged()).toEqual([1, 0])
+    await host.kernel.host.apply('other')
+    expect(logged()).toEqual([1, 1])
+  })
+
   it('goals: a replacement may provide the service too, and the routes use it', async () => {
     const host = await testHostWithModel(finishes)
     open.push(host)
@@ -277,7 +316,7 @@ describe('a plugin that replaces a module', () => {
     const before = listedBy(host)
     await host.write({
       'plugins/quiet.ts': `export default { name: 'quiet', replaces: 'goals', setup: () => ({
-        goals: { add: () => { throw new Error('no more goals') } },
+        goals: { ...${stub(Goals)}, add: () => { throw new Error('no more goals') } },
       }) }`,
     })
     expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'quiet', outcome: 'reloaded' }])
@@ -299,7 +338,7 @@ describe('a plugin that replaces a module', () => {
       'plugins/closed-budget.ts': `let spent = 3
         const status = async () => ({ ...${JSON.stringify(status)}, message: spent + ' spent', exceeded: spent > 0 })
         export default { name: 'closed-budget', replaces: 'budget', setup: () => ({
-          budget: { status, warnings: async () => [], isExceeded: async () => spent > 0, reset: () => { spent = 0; return status() } },
+          budget: { ...${stub(Budget)}, status, warnings: async () => [], isExceeded: async () => spent > 0, reset: () => { spent = 0; return status() } },
         }) }`,
     })
     expect(await host.kernel.host.apply()).toMatchObject([{ plugin: 'closed-budget', outcome: 'reloaded' }])
@@ -333,7 +372,7 @@ describe('a plugin that replaces a module', () => {
         `{ of: async () => (${record}), biography: async () => 'short', summary: async () => ({}) }`,
       ),
       'plugins/b.ts': plugin('retention', `{ run: async () => ({ ...${JSON.stringify(report)}, rows: { dust: 7 } }) }`),
-      'plugins/c.ts': plugin('benchmark', `{ scenarios: () => [] }`),
+      'plugins/c.ts': plugin('benchmark', `{ ...${stub(Benchmark)}, scenarios: () => [] }`),
     })
     expect((await host.kernel.host.apply()).map(({ outcome }) => outcome)).toEqual(['reloaded', 'reloaded', 'reloaded'])
     expect(listedBy(host)).toEqual(before)

@@ -66,6 +66,8 @@ export const OwnAgents = token<AgentDirectory>('agents/agents')
 const PAGE_SIZE = 1_000
 /** Maximum number of agents paused or resumed in one transaction. */
 const BATCH_SIZE = 100
+/** Maximum number of agents that the error for an unknown agent names. */
+const NAMED = 8
 
 interface AgentPage {
   limit?: number | undefined
@@ -84,13 +86,16 @@ export class AgentDirectory implements Agents {
     return this.#svc.use(Store)
   }
 
-  find(ref: string): Promise<AgentRow> {
-    return this.#find(ref, this.#svc.clock.ms())
+  find(ref: string, asker?: string): Promise<AgentRow> {
+    return this.#find(ref, this.#svc.clock.ms(), asker)
   }
 
-  async #find(ref: string, over: number): Promise<AgentRow> {
+  async #find(ref: string, over: number, asker?: string): Promise<AgentRow> {
     const [agent, ...others] = await findAgents(this.#store, ref, over)
-    if (!agent) throw new AgentNotFoundError({ ref })
+    if (!agent) {
+      const others = asker === undefined ? undefined : await this.listOthers(asker, NAMED)
+      throw new AgentNotFoundError({ ref, others: others?.map(({ agent_id, name }) => `${agent_id} (${name})`) })
+    }
     if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
     return agent
   }

@@ -273,8 +273,11 @@ export const NudgeReceived = z
   .describe('The operator left a message for an agent')
 
 export interface Agents {
-  /** An agent by id, or by name when exactly one live agent has it. @throws AgentNotFoundError, AmbiguousAgentError */
-  find(ref: string): Promise<AgentRow>
+  /**
+   * An agent by id, or by name when exactly one live agent has it. @param asker agent that looks for it: an error names
+   * other agents instead of a command @throws AgentNotFoundError, AmbiguousAgentError
+   */
+  find(ref: string, asker?: string): Promise<AgentRow>
   /** Returns agents in the order of their creation. */
   list(page: { limit?: number | undefined; offset?: number }): Promise<AgentRow[]>
   /** Returns whether a live agent has this preset. */
@@ -407,7 +410,7 @@ export const AgentNotFoundError = defineError({
   status: 404,
   title: 'Agent not found',
   /** @param p.others agents that an agent may have meant, for which the command is of no use; empty for none */
-  message: (p: { ref: string; others?: readonly string[] }) =>
+  message: (p: { ref: string; others?: readonly string[] | undefined }) =>
     `No agent has the id or name "${p.ref}"; ${othersNote(p.others)}`,
 })
 export const AmbiguousAgentError = defineError({

@@ -304,7 +304,13 @@ export interface Goals {
   /** @deprecated Use `listActive`. */
   active?: Goals['listActive']
 }
-export const Goals = token<Goals>('goals')
+export const Goals = token<Goals>('goals', {
+  refuseUncheckable: 'function',
+  add: 'function',
+  complete: 'function',
+  abandon: 'function',
+  listActive: 'function',
+})
 
 /** Work that another agent does for a goal, while the goal goes on. */
 export interface OpenWork {

@@ -36,7 +36,9 @@ export function goalsToolkit(svc: PluginHandle): Toolkit {
             const goal = { agent_id, objective, priority, origin: 'subgoal' as const, parent_goal_id: goal_id, place }
             for (const effect of addGoal(svc, goal).effects) call.effect(effect)
           }
-          return `${objectives.length} subgoals are recorded and come first; you will be shown their results.`
+          return objectives.length === 1
+            ? 'The subgoal is recorded and comes first; you will be shown its result.'
+            : `${objectives.length} subgoals are recorded and come first; you will be shown their results.`
         },
       }),
       addGoalTool(svc),

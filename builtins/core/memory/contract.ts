@@ -137,7 +137,16 @@ export interface Memory {
    */
   kept?(agent_id: string): Promise<string[]>
 }
-export const Memory = token<Memory>('memory')
+export const Memory = token<Memory>('memory', {
+  idOf: 'function',
+  of: 'function',
+  values: 'function',
+  notes: 'function',
+  origin: 'function',
+  clear: 'function',
+  file: 'function',
+  relevant: 'function',
+})
 
 declare module '#kernel' {
   interface Replaceable {

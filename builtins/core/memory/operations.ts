@@ -99,11 +99,14 @@ export const memoryAdd = operation({
   },
   cli: { usage: 'memory add <id> <thought...>' },
   mcp: true,
-  errors: [...found, GuardrailBlockedError],
+  errors: [...found, MemoryNotFoundError, GuardrailBlockedError],
   async run({ id, thought }, { svc }) {
     const { agent_id, records } = await find(svc, id)
     const memory_id = await within(svc, agent_id, records.store(thought, { kind: 'operator' }))
-    return (await within(svc, agent_id, records.peek(memory_id)))!
+    const record = await within(svc, agent_id, records.peek(memory_id))
+    // The agent may have been deleted meanwhile.
+    if (!record) throw new MemoryNotFoundError({ memory_id, agent_id })
+    return record
   },
   render: ({ memory_id }) => `${memory_id}: stored`,
 })

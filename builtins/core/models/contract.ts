@@ -446,7 +446,12 @@ export interface Models {
    */
   call(call: ModelCall): Promise<ModelAnswer>
 }
-export const Models = token<Models>('models')
+export const Models = token<Models>('models', {
+  resolve: 'function',
+  describe: 'function',
+  inUse: 'function',
+  call: 'function',
+})
 
 /**
  * Calls the model named in a request. It remains when another plugin replaces this module, so that the plugin can

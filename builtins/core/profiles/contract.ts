@@ -159,7 +159,13 @@ export interface Profiles {
   /** Returns all presets by name, invalid ones with their error. */
   list(): Promise<{ name: string; file: string; profile: Profile | null; error: string | null }[]>
 }
-export const Profiles = token<Profiles>('profiles')
+export const Profiles = token<Profiles>('profiles', {
+  read: 'function',
+  get: 'function',
+  skills: 'function',
+  names: 'function',
+  list: 'function',
+})
 
 declare module '#kernel' {
   interface Replaceable {

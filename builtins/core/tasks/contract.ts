@@ -115,9 +115,10 @@ const TaskMoment = z.object({ agent_id: z.string(), task_id: z.string(), session
 export const TaskStarted = TaskMoment.extend({
   traceparent: z.string().optional().describe('W3C trace context of the caller'),
 }).describe('A one-shot task began')
-export const TaskEnded = TaskMoment.extend({ status: z.enum(TASK_ENDS) }).describe(
-  'A one-shot task ended, or waits for an approval or an answer',
-)
+export const TaskEnded = TaskMoment.extend({
+  status: z.enum(TASK_ENDS),
+  cancelled: z.boolean().optional().describe('Whether a task that failed was cancelled'),
+}).describe('A one-shot task ended, or waits for an approval or an answer')
 
 /** A task from another protocol. */
 export interface NewTask {

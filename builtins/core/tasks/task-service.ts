@@ -4,6 +4,7 @@ import { Schemas } from '#core/runtime/contract'
 import { Sessions, sessionUsed } from '#core/sessions/contract'
 import { IdempotencyKeyReusedError, problemOf, ServerStoppingError } from '#interfaces/rest/contract'
 import { errorMessage, type OperationCall, type PluginHandle, type SvcError, token } from '#kernel'
+import { isCancelled } from '#lib/task-end'
 import { StoppingError } from '#platform/heartbeat/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { Guardrails } from '#safety/guardrails/contract'
@@ -356,7 +357,8 @@ export class TaskService {
     const isFirst = status === 'running' && epoch === 1
     const duration_ms = isFirst ? Math.max(0, Math.min(this.#svc.clock.ms(), lease_until) - created_at) : 0
     const end = { output: await this.#outputOf(row), error: problemOf(error, request_id), duration_ms }
-    const data = { agent_id, task_id, session_id, status: 'failed' }
+    const cancelled = isCancelled(end) ? { cancelled: true } : {}
+    const data = { agent_id, task_id, session_id, status: 'failed', ...cancelled }
     return this.#store.apply([
       take({ ...held, epoch }),
       failedTask({ ...held, epoch: epoch + 1, ...end }),

@@ -45,6 +45,10 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
 export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck {
   const { definition, registered, contributions, config, resources } = rehearsal
   const { name, description = '', version = '', needs = [] } = definition
+  const isRequired = (path: string) => {
+    const schema = definition.config?.shape[path.replace(`plugins.config.${name}.`, '')] as z.ZodType | undefined
+    return schema?.safeParse(undefined).success === false
+  }
   return {
     plugin: name,
     file,
@@ -52,7 +56,15 @@ export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck 
     version,
     needs: [...needs],
     config: config.map(({ path, env = null, secret = false, reload = 'restart_required', ...key }) => {
-      return { key: path, default: key.default ?? null, env, secret, reload, schema: key.schema }
+      return {
+        key: path,
+        default: key.default ?? null,
+        required: isRequired(path),
+        env,
+        secret,
+        reload,
+        schema: key.schema,
+      }
     }),
     registers: registered.flatMap(label => describeLabel(label, contributions)),
     resources: resources.map(roles => [...roles]),

@@ -11,6 +11,7 @@ export const PluginCheck = z.object({
     z.object({
       key: z.string().describe('Path of the key in .svc/config.yaml'),
       default: z.unknown(),
+      required: z.boolean().describe('Whether the plugin runs only once the key has a value'),
       env: z.string().nullable().describe('Environment variable that overrides the file; null if there is none'),
       secret: z.boolean(),
       reload: z.enum(['applied', 'restart_required']),

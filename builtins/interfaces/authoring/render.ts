@@ -27,8 +27,12 @@ function linesOf({ needs, config, registers, resources }: PluginCheck): Line[] {
   ]
 }
 
-function shownKey({ default: value, env, secret }: PluginCheck['config'][number]): string {
-  return [`default ${JSON.stringify(value)}`, ...(env ? [`or ${env}`] : []), ...(secret ? ['secret'] : [])].join(', ')
+function shownKey({ default: value, required, env, secret }: PluginCheck['config'][number]): string {
+  return [
+    required ? 'required' : `default ${JSON.stringify(value)}`,
+    ...(env ? [`or ${env}`] : []),
+    ...(secret ? ['secret'] : []),
+  ].join(', ')
 }
 
 function shownDetail(detail: PluginCheck['registers'][number]['detail']): string {

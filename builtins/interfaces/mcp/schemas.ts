@@ -1,4 +1,5 @@
 import { type Operation, z } from '#kernel'
+import { dateAsText } from '#lib/not-json'
 import { LISTED, listsAll } from './pages.ts'
 
 type JsonSchema = { type: 'object'; [key: string]: unknown }
@@ -55,7 +56,8 @@ function convert(schema: z.ZodType, io: 'input' | 'output'): Record<string, unkn
 }
 
 /** Removes keywords without information, because models read the schema and each token costs money. */
-function tidy({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
+function tidy({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Record<string, unknown> }): void {
+  dateAsText({ zodSchema, jsonSchema })
   if (jsonSchema.format) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

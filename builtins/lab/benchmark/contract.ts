@@ -284,7 +284,13 @@ export interface Benchmark {
   /** Returns the report as one self-contained HTML file with plots. */
   html(report: BenchmarkReport): string
 }
-export const Benchmark = token<Benchmark>('benchmark')
+export const Benchmark = token<Benchmark>('benchmark', {
+  scenarios: 'function',
+  forecast: 'function',
+  run: 'function',
+  table: 'function',
+  html: 'function',
+})
 
 declare module '#kernel' {
   interface Replaceable {

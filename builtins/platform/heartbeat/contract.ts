@@ -257,7 +257,10 @@ export type Wake = string | { reason: string; agents: readonly string[] }
 
 export interface WakeSource {
   name: string
-  /** Resolves when there is a reason to wake, and is then called again. Ends when the signal is aborted. */
+  /**
+   * Resolves when there is a reason to wake, and is then called again. Ends when the signal is aborted. All calls get
+   * the same signal, so each removes the listeners that it added to it.
+   */
   wait(signal: AbortSignal): Promise<Wake>
 }
 export const WakeSources = point<WakeSource>('wake_sources', {

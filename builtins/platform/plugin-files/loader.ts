@@ -327,13 +327,17 @@ function exportOf(module: unknown): unknown {
 }
 
 /**
- * Returns what a file exports if it is a plugin.
+ * Returns what a file exports, or what code adds, if it is a plugin.
  * @throws TypeError that shows a correct definition
  */
-function checkDefinition(value: unknown): PluginDefinition {
-  const right = `write: export default definePlugin({ name: 'my-plugin', setup(svc) { … } })`
-  if (value === undefined || value === null) throw new TypeError(`has no default export; ${right}`)
-  if (typeof value !== 'object') throw new TypeError(`its default export is a ${typeof value}, not a plugin; ${right}`)
+export function checkDefinition(value: unknown, isExport = true): PluginDefinition {
+  const right = `write: ${isExport ? 'export default ' : ''}definePlugin({ name: 'my-plugin', setup(svc) { … } })`
+  const isMissing = value === undefined || value === null
+  if (isMissing && isExport) throw new TypeError(`has no default export; ${right}`)
+  if (isMissing || typeof value !== 'object') {
+    const kind = isMissing ? value : `a ${typeof value}`
+    throw new TypeError(`its ${isExport ? 'default export' : 'definition'} is ${kind}, not a plugin; ${right}`)
+  }
   const unknown = Object.keys(value).find(key => !FIELDS.includes(key))
   if (unknown !== undefined)
     throw new TypeError(`its field ${JSON.stringify(unknown)} is not known; ${didYouMean(unknown, FIELDS)}`)

@@ -22,7 +22,7 @@ import type { PluginsConfig } from './config.ts'
 import { type DryRun, type PluginFile, type Supervisor, SupervisorToken } from './contract.ts'
 import { dryRun } from './dry-run.ts'
 import { PluginInterceptor } from './interceptor.ts'
-import { Loader, type LoaderParts, waitUntilSettled } from './loader.ts'
+import { checkDefinition, Loader, type LoaderParts, waitUntilSettled } from './loader.ts'
 import { packageTimers } from './package-timers.ts'
 import { failureOf, locateError } from './plugin-failure.ts'
 import { retryAfter } from './retry.ts'
@@ -127,6 +127,14 @@ export class PluginFiles implements PluginSource, PluginSupport {
 
   tick(): void {
     this.#watch.tick()
+  }
+
+  checkDefinition(definition: unknown): PluginDefinition {
+    try {
+      return checkDefinition(definition, false)
+    } catch (cause) {
+      throw failureOf(String(Object(definition).name ?? 'unnamed'), 'code', cause)
+    }
   }
 
   explain(plugin: string, origin: string, cause: unknown): SvcError {

@@ -26,7 +26,7 @@ export interface Retention {
   /** Applies all rules once. A second call meanwhile waits for the first and returns its report. */
   run(options?: { dry_run?: boolean }): Promise<RetentionReport>
 }
-export const Retention = token<Retention>('retention')
+export const Retention = token<Retention>('retention', { run: 'function' })
 
 declare module '#kernel' {
   interface Replaceable {

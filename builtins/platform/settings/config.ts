@@ -55,6 +55,8 @@ export class Config implements Configuration {
   readonly #fullName: string
   readonly #ports: Pick<Ports, 'env'> & LockPorts
   readonly #keys = new ConfigKeys()
+  /** Keys of sections whose values were refused, by section. Their plugins wait for a change of these values. */
+  readonly #waiting = new Map<string, KnownKey[]>()
   #yaml!: YamlFile
   #seen = ''
   readonly #secrets = new Set<string>()
@@ -133,7 +135,10 @@ export class Config implements Configuration {
       meta: metaOf(schema as z.ZodType),
       owner,
     }))
+    const waiting = keys.map(({ name: _, ...key }) => ({ ...key, ...this.#byDefault(key), live: undefined }))
+    this.#waiting.set(section, waiting)
     const read = this.#lenient ? this.#read(keys, this.#yaml).read : this.#valid(keys, this.#yaml)
+    this.#waiting.delete(section)
     const view: Record<string, unknown> = {}
     const made = keys.map(({ name, ...key }) => {
       const values = read.get(key.path) ?? this.#byDefault(key)
@@ -260,7 +265,7 @@ export class Config implements Configuration {
    * FileLockedError; the file is then untouched
    */
   patch(patch: Tree): Promise<Record<string, ReloadClass>> {
-    return this.#edit(yaml => changesOf(patch, this.#keys, yaml, this.#ports.env))
+    return this.#edit(yaml => changesOf(patch, this.#writable(), yaml, this.#ports.env))
   }
 
   /**
@@ -335,14 +340,15 @@ export class Config implements Configuration {
     const wanted = change(yaml)
     const changes = wanted.filter(({ path, value }) => !same(getIn(yaml.values, path), value))
     const edited = changes.length > 0 ? editYaml(yaml, changes) : yaml
-    const [before, after] = [yaml, edited].map(each => this.#read(this.#keys.all(), each)) as [ReadValues, ReadValues]
+    const keys = this.#writable()
+    const [before, after] = [yaml, edited].map(each => this.#read(keys.all(), each)) as [ReadValues, ReadValues]
     // Faults of the environment are neither caused nor fixed by a change of the file.
     const bad = after.bad.filter(({ inFile }) => inFile)
-    const touched = new Set(wanted.map(({ path }) => this.#keys.findKey(path)?.path))
+    const touched = new Set(wanted.map(({ path }) => keys.findKey(path)?.path))
     const own = bad.filter(each => touched.has(each.key) && !(isRepair && isAmong(each, before.bad)))
     if (own.length > 0) refuse(own)
-    // A key that is missing stops only its plugin.
-    const other = bad.find(({ key }) => getIn(yaml.values, key.split('.')) !== undefined)
+    // A key that is missing stops only its plugin, and so does one of a plugin that is not live.
+    const other = bad.find(({ key }) => this.#keys.get(key) && getIn(yaml.values, key.split('.')) !== undefined)
     const mends = bad.length < before.bad.filter(({ inFile }) => inFile).length
     if (other && !isRepair && !mends) {
       const line = yaml.lineOf(other.key.split('.'))
@@ -358,8 +364,16 @@ export class Config implements Configuration {
       // Live values change on the next heartbeat; the other two views change now.
       this.#take(edited, after.read)
     }
-    const classOf = (path: readonly string[]) => this.#keys.findKey(path)?.meta.reload ?? 'restart_required'
+    const classOf = (path: readonly string[]) => keys.findKey(path)?.meta.reload ?? 'restart_required'
     return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
+  }
+
+  /** Returns all keys that can be written, also those of plugins that wait for valid values. */
+  #writable(): ConfigKeys {
+    const keys = new ConfigKeys()
+    const waiting = [...this.#waiting.values()].flat().filter(({ path }) => !this.#keys.get(path))
+    keys.add([...this.#keys.all(), ...waiting])
+    return keys
   }
 
   /** Returns the errors that a changed file would cause, with and without the environment. */

@@ -353,6 +353,8 @@ export interface DatabaseImage {
 export interface DatabaseImages {
   /** Opens a file with the current schema, and creates it if it does not exist. */
   open(file: string): Promise<DatabaseImage>
+  /** Opens an empty database in memory, with the current schema. */
+  scratch?(): Promise<DatabaseImage>
   /** Copies a database file and checks the copy. @throws FileExistsError, DatabaseUnusableError */
   copy(file: string, target: string): Promise<DatabaseReport>
   /** Replaces the project's database with this file, and keeps the old one. @throws DatabaseInUseError */

@@ -62,7 +62,13 @@ export interface Budget {
   /** @deprecated Use `isExceeded`. */
   exceeded?: Budget['isExceeded']
 }
-export const Budget = token<Budget>('budget')
+export const Budget = token<Budget>('budget', {
+  status: 'function',
+  warnings: 'function',
+  isExceeded: 'function',
+  shareLeft: 'function',
+  reset: 'function',
+})
 
 export const BudgetExceeded = z
   .object({ spent_usd: z.number(), spent_tokens: z.number().int() })

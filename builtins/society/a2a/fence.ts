@@ -1,4 +1,5 @@
 import { idAndName } from '#lib/id-and-name'
+import { pluralize } from '#lib/pluralize'
 import type { Store } from '#platform/store/contract'
 import { fence } from '#safety/net/contract'
 import { type A2AMessage, OPERATOR } from './contract.ts'
@@ -54,6 +55,8 @@ export function fencedMessage(
   const end = offset + longest
   const part = body.slice(offset, end)
   const more =
-    body.length > end ? `\n(${body.length - end} more characters; read them with read_message and offset ${end})` : ''
+    body.length > end
+      ? `\n(${pluralize(body.length - end, 'more character')}; read on with read_message and offset ${end})`
+      : ''
   return `${fence(subject ? `Subject: ${subject}\n${part}` : part)}${more}`
 }

@@ -1,4 +1,4 @@
-import { AgentDeadError, AgentNotFoundError, type AgentRow, Agents } from '#core/agents/contract'
+import { AgentDeadError, type AgentRow, Agents } from '#core/agents/contract'
 import { type Effect, type PluginHandle, parse, z } from '#kernel'
 import { sanitize } from '#lib/sanitize'
 import { appendEvent, isoTime, type ListWindow, Store, wakeAgents } from '#platform/store/contract'
@@ -43,8 +43,6 @@ import {
 
 const LONGEST_SUBJECT = 200
 const LONGEST_METADATA = 4_000
-/** Maximum number of agents that the error for an unknown recipient names. */
-const NAMED = 8
 /** Shown to an agent in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
 
@@ -184,25 +182,13 @@ export class MailService implements Mail {
 
   async #recipient({ from_agent, to }: Draft): Promise<AgentRow | undefined> {
     if (to === OPERATOR && from_agent !== OPERATOR) return undefined
-    const agent = await this.#findAgent(to, from_agent)
+    const agent = await this.#svc.use(Agents).find(to, from_agent === OPERATOR ? undefined : from_agent)
     if (agent.agent_id === from_agent) throw new MessageToSelfError()
     if (agent.died_at !== null) throw new AgentDeadError({ agent_id: agent.agent_id })
     const limit = this.#config.max_unread
     if ((await unreadCount(this.#store, agent.agent_id)) >= limit)
       throw new InboxFullError({ agent_id: agent.agent_id, limit })
     return agent
-  }
-
-  /** Returns an agent by id or name. An agent that names none reads which there are. */
-  async #findAgent(ref: string, from_agent: string): Promise<AgentRow> {
-    const agents = this.#svc.use(Agents)
-    try {
-      return await agents.find(ref)
-    } catch (error) {
-      if (from_agent === OPERATOR || !(error instanceof AgentNotFoundError)) throw error
-      const others = await agents.listOthers(from_agent, NAMED)
-      throw new AgentNotFoundError({ ref, others: others.map(({ agent_id, name }) => `${agent_id} (${name})`) })
-    }
   }
 
   /** Builds a message. @param thread_id thread of the message that it replies to */

@@ -90,5 +90,5 @@ export const DelegationNotFoundError = defineError({
   status: 404,
   title: 'Delegation not found',
   message: (p: { delegation_id: string; agent_id: string }) =>
-    `${p.agent_id} has given no delegation "${p.delegation_id}"; list its delegations with: svc delegations ${p.agent_id}`,
+    `${p.agent_id} has given no delegation "${p.delegation_id}"; the answer of delegate_task has the id of each.`,
 })

@@ -1,6 +1,7 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
 import { Goals } from '#core/goals/contract'
 import type { Effect, PluginHandle } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { oneLine } from '#lib/sanitize'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { type A2AMessage, type AutoReply, OPERATOR } from '#society/a2a/contract'
@@ -79,8 +80,8 @@ async function reasonAgainst(
   if (!config.accept) return 'Delegations are not accepted here (delegation.accept is off).'
   if (paused_at !== null) return `${agent_id} is paused.`
   const { goals, pending } = await loadOf(svc.use(Store), from_agent, agent_id)
-  if (goals >= config.max_active_goals) return `${agent_id} has ${goals} active goals already.`
-  if (pending >= config.max_pending) return `${from_agent} has ${pending} open delegations already.`
+  if (goals >= config.max_active_goals) return `${agent_id} has ${pluralize(goals, 'active goal')} already.`
+  if (pending >= config.max_pending) return `${from_agent} has ${pluralize(pending, 'open delegation')} already.`
   const { objective } = taskOf(body)
   // Chain patterns limit their own delegations.
   const again = metadata.pattern_id === undefined && (await sameOpen(svc.use(Store), from_agent, objective))
@@ -89,7 +90,7 @@ async function reasonAgainst(
   if (above.some(goal => goal.agent_id === agent_id))
     return `The task came from ${agent_id}; delegating it back would be circular.`
   if (above.filter(goal => goal.delegated).length >= config.max_depth)
-    return `The task was already delegated ${config.max_depth} times (delegation.max_depth).`
+    return `The task was already delegated ${pluralize(config.max_depth, 'time')} (delegation.max_depth).`
   const unchanged = above.filter(goal => goal.delegated && sameWords(goal.objective, objective))
   // The list includes the sender's own goal.
   if (unchanged.length > MAX_UNCHANGED) return 'The task was already delegated unchanged: do it yourself, or divide it.'

@@ -198,7 +198,7 @@ export class CitizenActions implements World {
 
   async transfer({ agent_id, key }: CitizenAction, to: string, credits: number, note: string) {
     const citizen = await this.#awake(agent_id)
-    const other = await this.#svc.use(Agents).find(to)
+    const other = await this.#svc.use(Agents).find(to, agent_id)
     if (other.agent_id === agent_id) throw this.#refusal('you cannot pay yourself')
     if (other.died_at !== null) throw this.#refusal(`${other.name} is dead and cannot be paid`)
     await this.#row(other.agent_id)

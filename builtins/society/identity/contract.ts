@@ -48,7 +48,7 @@ export interface Identity {
   /** Returns the content of `summary.json` and `svc lives`: identity, goals, and the parts of `LifeSummaries`. */
   summary(agent: AgentRow): Promise<Record<string, unknown>>
 }
-export const Identity = token<Identity>('identity')
+export const Identity = token<Identity>('identity', { of: 'function', biography: 'function', summary: 'function' })
 
 /** Facts of a module about an agent's life, for its summary and its biography. */
 export interface LifeSummary {

@@ -1,4 +1,5 @@
 import { defineError, point, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import type { A2AMessage, MessageType } from '#society/a2a/contract'
 
 export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'over_budget', 'cancelled'] as const
@@ -115,12 +116,15 @@ export const PatternNotFoundError = defineError({
   message: (p: { name: string; known: string[] }) =>
     `There is no pattern "${p.name}"; the available patterns are: ${p.known.join(', ')}.`,
 })
+/** No pattern run has this id, or the agent that asks takes no part in it; list them with: svc patterns runs */
 export const PatternRunNotFoundError = defineError({
   code: 'pattern_run_not_found',
   status: 404,
   title: 'Pattern run not found',
-  message: (p: { pattern_id: string }) =>
-    `There is no pattern run "${p.pattern_id}"; list them with: svc patterns runs`,
+  message: (p: { pattern_id: string; asker?: string | undefined }) =>
+    p.asker === undefined
+      ? `There is no pattern run "${p.pattern_id}"; list them with: svc patterns runs`
+      : `You take part in no pattern run "${p.pattern_id}"; start_pattern returned the ids of yours.`,
 })
 export const PatternParticipantsError = defineError({
   code: 'pattern_participants',
@@ -134,5 +138,5 @@ export const TooManyPatternsError = defineError({
   status: 409,
   title: 'Too many patterns',
   message: (p: { limit: number }) =>
-    `The initiator already runs ${p.limit} patterns (patterns.max_running); wait until one ends.`,
+    `The initiator already runs ${pluralize(p.limit, 'pattern')} (patterns.max_running); wait until one ends.`,
 })

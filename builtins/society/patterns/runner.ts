@@ -83,12 +83,12 @@ export class PatternRunner {
     const pattern = this.#pattern(name)
     const agents = this.#svc.use(Agents)
     const initiator = (await agents.find(start.initiator)).agent_id
-    const found = await Promise.all(start.participants.map(ref => agents.find(ref)))
+    const found = await Promise.all(start.participants.map(ref => agents.find(ref, start.files?.call.agent_id)))
     const participants = found.map(({ agent_id }) => agent_id)
     const { min, max } = pattern.participants
     const problem =
       participants.length < min || participants.length > max
-        ? `${participants.length} were named`
+        ? `${participants.length} ${participants.length === 1 ? 'was' : 'were'} named`
         : new Set([initiator, ...participants]).size <= participants.length
           ? 'one agent was named twice'
           : undefined
@@ -115,10 +115,11 @@ export class PatternRunner {
     }
   }
 
-  /** @throws PatternRunNotFoundError */
-  async find(pattern_id: string): Promise<PatternRow> {
+  /** @param asker the only agent whose runs are found @throws PatternRunNotFoundError */
+  async find(pattern_id: string, asker?: string): Promise<PatternRow> {
     const row = await findRun(this.#svc.use(Store), pattern_id)
-    if (!row) throw new PatternRunNotFoundError({ pattern_id })
+    const isHidden = asker !== undefined && row && ![row.initiator, ...participantsOf(row)].includes(asker)
+    if (!row || isHidden) throw new PatternRunNotFoundError({ pattern_id, asker })
     return row
   }
 

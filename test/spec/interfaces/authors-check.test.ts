@@ -253,6 +253,11 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin("svc.on('goal_completed')"),
       /contribution of "draft" to goal_completed needs handler\(\)/,
     ],
+    [
+      'a service without its methods',
+      plugin('return { budget: { status() {}, reset() {}, isExceeded() {} } }', "replaces: 'budget',"),
+      /the contribution of "draft" to the service budget needs warnings\(\); shareLeft\(\)/,
+    ],
     ['a tap without a function', plugin("svc.tap('beat', 'x')"), /contribution of "draft" to beat needs fn\(\)/],
     ['a resource without a start', plugin('svc.start()'), /contribution of "draft" to resources needs start\(\)/],
     [
@@ -295,6 +300,19 @@ describe('the error of a plugin that cannot be loaded', () => {
     await expect(check(source)).rejects.toThrow(says)
   })
 
+  it('names the step and the fault of a migration, which runs in a database in memory', async () => {
+    const table = 'CREATE TABLE draft_rows (id TEXT PRIMARY KEY)'
+    const migrations = (...steps: string[]) =>
+      check(plugin(`svc.migrations(${JSON.stringify(steps)})`, "needs: ['store'],"))
+    expect((await migrations(table, 'CREATE INDEX draft_by ON draft_rows (id)')).registers).toMatchObject([
+      { kind: 'plugin_migrations', name: 'draft' },
+    ])
+    await expect(migrations(table, 'CREATE INDEX draft_by ON draft_row (id)')).rejects.toThrow(
+      'Step 2 of the migrations of draft did not run: no such table: main.draft_row.',
+    )
+    await expect(migrations(`${table}; SELECT 1`)).rejects.toThrow(/Step 1 of .* more than one statement/)
+  })
+
   it('names a bad configuration value and its line in the file', async () => {
     const source = plugin('', 'config: z.object({ n: z.number().default(1) }),')
     const config = 'plugins:\n  config:\n    draft:\n      n: many\n'
@@ -313,6 +331,19 @@ it('the check of a live plugin that is a link reports no conflict with itself', 
 })
 
 describe('svc plugins check', () => {
+  it('shows keys that must be set as required', async () => {
+    const keys = "config: z.object({ city: z.string(), unit: z.string().default('C'), at: z.string().optional() }),"
+    const config = 'plugins: { config: { draft: { city: Oslo } } }\n'
+    await using dir = await project({ 'drafts/draft.ts': plugin('', keys), '.svc/config.yaml': config })
+    const { stdout } = await svc(['plugins', 'check', 'drafts/draft.ts'], { cwd: dir.path })
+    const shown = [...stdout.matchAll(/plugins\.config\.draft\.(\w+) +(.*)/g)].map(([, key, value]) => [key, value])
+    expect(shown.sort()).toEqual([
+      ['at', 'default null'],
+      ['city', 'required'],
+      ['unit', 'default "C"'],
+    ])
+  })
+
   it('prints a table for people and JSON for programs', async () => {
     await using dir = await project({ 'drafts/toolkit.ts': example('toolkit.ts')['toolkit.ts']! })
     const { code, stdout } = await svc(['plugins', 'check', 'drafts/toolkit.ts'], { cwd: dir.path })

@@ -285,3 +285,25 @@ function nested(levels: number): unknown {
   for (let left = levels - 1; left > 0; left--) value = { a: value }
   return { daemon: value }
 }
+
+it('PATCH /config sets the key that a plugin file waits for, and checks it by its schema', async () => {
+  const source = `import { definePlugin, z } from 'svc'
+export default definePlugin({ name: 'waits', config: z.object({ city: z.string().min(2), n: z.number().default(1) }), setup() {} })`
+  await using home = await testHost({ builtins: [rest, settings], roles: ['server'], plugins: { 'waits.ts': source } })
+  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
+  const set = (values: unknown) =>
+    ask({ hostname, port, path: '/config', method: 'PATCH', body: { plugins: { config: { waits: values } } } })
+  const state = () => home.kernel.host.list().find(({ name }) => name === 'waits')?.state
+  expect(state()).toBe('failed')
+  expect((await set({ citi: 'Oslo' })).json.detail).toMatch(
+    /waits\.citi: is not a known key; did you mean .*waits\.city/,
+  )
+  expect((await set({ city: 'O' })).json.detail).toMatch(/waits\.city: must have at least 2 characters/)
+  expect((await set({ city: 'Oslo' })).status).toBe(200)
+  await home.kernel.host.apply()
+  expect(state()).toBe('live')
+  expect((await ask({ hostname, port, path: '/config' })).json.effective.plugins.config.waits).toEqual({
+    city: 'Oslo',
+    n: 1,
+  })
+})

@@ -10,9 +10,13 @@ it('an agent schedules a goal, sees it in its list, and cancels it', async () =>
   await using home = await testHostWithTools(MODULES)
   const id = idIn(await home.use('schedule_goal', { objective: 'Tidy up the notepad', every_n_cycles: '10' }))
   expect(await home.use('list_schedules')).toBe(`${id}  every 10 cycles, next with cycle 10: Tidy up the notepad`)
+  const every = idIn(await home.use('schedule_goal', { objective: 'Look', every_n_cycles: 1 }))
+  expect(await home.use('list_schedules')).toContain(`${every}  every cycle, next with cycle 1: Look`)
+  await home.use('cancel_schedule', { schedule_id: every })
   expect(await home.use('cancel_schedule', { schedule_id: id })).toBe(`${id} is cancelled.`)
   expect(await home.use('list_schedules')).toBe('[You have no schedules.]')
   expect(await home.kernel.invoke('schedules.all')).toMatchObject([
+    { schedule_id: every, enabled: false, created_by: 'agent' },
     { schedule_id: id, enabled: false, created_by: 'agent' },
   ])
 })

@@ -14,6 +14,7 @@ import {
   until,
 } from '../../support/index.ts'
 import { goalsOf, spawn } from '../core/models/model-host.ts'
+import { use } from '../use.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, testHostWithMail } from './mail-host.ts'
 
 type Home = Awaited<ReturnType<typeof testHostWithMail>>
@@ -335,6 +336,12 @@ describe('patterns', () => {
     for (let n = 0; n < 8; n++) await runHeartbeat(home)
     expect(await ended).toMatchObject({ name: 'greet', status: 'completed' })
     expect(await home.kernel.invoke('patterns.runs', {})).toMatchObject([{ result: { said: 'hello from bob' } }])
+    const [run] = (await home.kernel.invoke('patterns.runs', {})) as PatternRun[]
+    const statusFor = (agent_id: string) => use(home, 'pattern_status', { id: run!.pattern_id }, { agent_id })
+    expect(await statusFor(run!.initiator)).toContain('(greet) is completed')
+    expect(await statusFor('cleo')).toBe(
+      `error: You take part in no pattern run "${run!.pattern_id}"; start_pattern returned the ids of yours.`,
+    )
   })
 
   it('of the example count the votes of agents, without those that stay silent', async () => {

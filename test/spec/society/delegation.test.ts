@@ -229,7 +229,7 @@ describe('a delegated task', () => {
     }
     expect(await to(bob)).toMatch(/^reject: .* is paused/)
     expect(await to(ann)).toMatch(/^ack: Accepted as dlg-/)
-    expect(await to(ann)).toMatch(/^reject: .* has 1 active goals/)
+    expect(await to(ann)).toMatch(/^reject: .* has 1 active goal already\.$/)
     expect(home.server.requests).toEqual([])
     expect((await goalsOf(home, ann)).map(({ objective }) => objective)).toEqual([COUNT])
     expect(await goalsOf(home, bob)).toEqual([])

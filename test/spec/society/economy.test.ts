@@ -294,6 +294,7 @@ describe('the market', () => {
       'the transfer takes 61.00, and you have 60.00',
     )
     expect(await home.use('pay_agent', { to: ann, amount: 1 }, ann)).toContain('you cannot pay yourself')
+    expect(await home.use('pay_agent', { to: 'cat', amount: 1 }, ann)).toMatch(/"cat"; other agents are: \S+ \(.*\)\.$/)
     expect(await balance(home, bob)).toBe(140)
   })
 })

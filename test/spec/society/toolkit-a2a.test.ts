@@ -170,7 +170,7 @@ describe('the message toolkits', () => {
     const bob = await spawn(home, 'bob')
     const { message_id: id } = await send(home, bob, `${'a'.repeat(15_000)}The end.`)
     expect(await call(home, bob, 'read_message', { id })).toMatch(
-      /a\n>>>\n\(8 more characters; read them with read_message and offset 15000\)$/,
+      /a\n>>>\n\(8 more characters; read on with read_message and offset 15000\)$/,
     )
     expect(await call(home, bob, 'read_message', { id, offset: '15000' })).toMatch(/<<<\nThe end\.\n>>>$/)
   })
@@ -254,7 +254,10 @@ describe('the message toolkits', () => {
     // Without a goal that could wait for the result.
     expect(answer).toMatch(/does not come to this conversation by itself: .* look with check_delegation/)
     expect(await call(home, ann, 'check_delegation', { id })).toBe(`${id} (Count the sheep in the field) is pending.`)
-    await expect(call(home, bob, 'check_delegation', { id })).rejects.toMatchObject({ code: 'delegation_not_found' })
+    await expect(call(home, bob, 'check_delegation', { id })).rejects.toMatchObject({
+      code: 'delegation_not_found',
+      message: `${bob} has given no delegation "${id}"; the answer of delegate_task has the id of each.`,
+    })
     const endDelegationWith = (result: string) => {
       return home.kernel.use(Store).apply([endDelegation({ delegation_id: id, status: 'completed', result })])
     }

@@ -1,3 +1,5 @@
+import { pluralize } from '#lib/pluralize'
+
 /** Record kind of completed goals: the first line is the objective, the rest the result. */
 export const GOAL = 'goal'
 
@@ -10,7 +12,9 @@ export function partOf(text: string, offset: number, limit: number): string {
   // Half of a surrogate pair is not valid text.
   const part = text.slice(offset, offset + limit).replace(/[\ud800-\udbff]$/, '')
   const next = offset + part.length
-  return next < text.length ? `${part}\n[${text.length - next} more characters; read on with offset=${next}.]` : part
+  return next < text.length
+    ? `${part}\n[${pluralize(text.length - next, 'more character')}; read on with offset=${next}.]`
+    : part
 }
 
 /** Share of an excerpt of a completed goal that its objective may take. */

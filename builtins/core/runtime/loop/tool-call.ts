@@ -11,6 +11,7 @@ import {
   z,
 } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { dateAsText } from '#lib/not-json'
 import { RESULT_TOKENS } from '#lib/output-limit'
 import { recordInput } from '#lib/recording-context'
 import { ResultTextError, resultText } from '#lib/result-text'
@@ -341,7 +342,8 @@ const briefSchemas = new WeakMap<Tool, Schema>()
 function schemaOf(tool: Tool): Schema {
   let schema = schemas.get(tool)
   if (!schema) {
-    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, { io: 'input', unrepresentable: 'any' }) as Schema
+    const options = { io: 'input', unrepresentable: 'any', override: dateAsText } as const
+    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, options) as Schema
     schema = rest
     schemas.set(tool, schema)
   }

@@ -1,5 +1,6 @@
 import { type ImageRef, type Images, MAX_IMAGES, ToolImages } from '#core/images/contract'
 import { errorMessage } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 
 /** Output of a tool, as stored in the transcript. */
 export interface Output {
@@ -22,6 +23,6 @@ export async function keepImages(result: unknown, images: Images | undefined): P
     }
   }
   const excess = result.images.length - MAX_IMAGES
-  if (excess > 0) notes.push(`[${excess} more images were left out; a result holds at most ${MAX_IMAGES}.]`)
+  if (excess > 0) notes.push(`[Left out: ${pluralize(excess, 'more image')}; a result holds at most ${MAX_IMAGES}.]`)
   return { notes, images: stored }
 }

@@ -243,7 +243,7 @@ function dropNote(messages: readonly Message[]): (result: Message) => Message {
   const { tool_calls = [], dropped_calls = 0 } = messages.findLast(({ role }) => role === 'assistant') ?? {}
   const last = tool_calls.at(-1)?.id
   if (dropped_calls === 0) return result => result
-  const text = `\n\nNotice: that answer held ${tool_calls.length + dropped_calls} tool calls. At most ${MAX_TOOL_CALLS} run per answer: the last ${dropped_calls} were dropped and did nothing. Make at most ${MAX_TOOL_CALLS} calls per answer.`
+  const text = `\n\nNotice: that answer held ${tool_calls.length + dropped_calls} tool calls. At most ${MAX_TOOL_CALLS} run per answer: the last ${dropped_calls === 1 ? 'one was' : `${dropped_calls} were`} dropped and did nothing. Make at most ${MAX_TOOL_CALLS} calls per answer.`
   return result => (result.tool_call_id === last ? { ...result, content: result.content + text } : result)
 }
 

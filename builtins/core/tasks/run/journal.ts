@@ -6,6 +6,7 @@ import type { CallIntent } from '#core/runtime/statements'
 import { sessionUsed } from '#core/sessions/contract'
 import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
+import { isCancelled } from '#lib/task-end'
 import { type RunBeginning, Runs } from '#observability/runs/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
@@ -200,7 +201,7 @@ export class TaskJournal {
     const last = this.#last
     const used = usageOf(last?.spend)
     const { effects, written } = await this.#unwrittenText()
-    const data = { agent_id, task_id, session_id, status }
+    const data = { agent_id, task_id, session_id, status, ...(isCancelled(end) ? { cancelled: true } : {}) }
     const isOurs = await this.#svc
       .use(Store)
       .apply([

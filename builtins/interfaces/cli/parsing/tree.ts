@@ -1,4 +1,5 @@
 import { type Operation, z } from '#kernel'
+import { dateAsText } from '#lib/not-json'
 import type { ArgumentSpec, CliCommand, CommandSpec, OptionSpec, ValueType } from '../contract.ts'
 import { cliCommandsOf, type Place, readUsage } from './usage.ts'
 
@@ -22,7 +23,8 @@ export function commandsOf(operations: readonly Operation[]): CommandSpec[] {
 }
 
 function commandOf(operation: Operation, command: CliCommand): CommandSpec {
-  const input = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }) as Schema
+  const converted = z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any', override: dateAsText })
+  const input = converted as Schema
   const fields = new Map(Object.entries(input.properties ?? {}))
   const { path, places } = readUsage(command.usage)
   const preset = { ...command.defaults, ...command.preset }

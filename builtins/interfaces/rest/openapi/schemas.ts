@@ -1,4 +1,5 @@
 import { z } from '#kernel'
+import { dateAsText } from '#lib/not-json'
 
 export type Json = Record<string, unknown>
 
@@ -70,6 +71,7 @@ function nameProperties(schema: Json): void {
  * discriminators.
  */
 function tidy({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: Json }): void {
+  dateAsText({ zodSchema, jsonSchema })
   if (jsonSchema.format) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

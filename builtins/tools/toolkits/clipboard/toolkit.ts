@@ -1,5 +1,6 @@
 import { partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { type Tool, type Toolkit, tool } from '#tools/toolkits/contract'
 import { Copyables } from './contract.ts'
 import type { Clipboard } from './own.ts'
@@ -13,7 +14,7 @@ export function clipboardToolkit(svc: PluginHandle, clipboardOf: (agent_id: stri
   const copy = async (agent_id: string, text: string) => {
     const clipboard = clipboardOf(agent_id)
     await clipboard.write(text)
-    return `Copied ${text.length} characters to ${clipboard.name}.`
+    return `Copied ${pluralize(text.length, 'character')} to ${clipboard.name}.`
   }
   /** Tool that copies an item of another toolkit by its id. */
   const copying = (what: string, lists: string): Tool =>

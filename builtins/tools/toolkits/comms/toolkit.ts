@@ -1,4 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { Mail } from '#society/a2a/contract'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 
@@ -46,9 +47,11 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
           const texts = await Promise.all(shown.map(message => mail.textForModel(message, owner, LONGEST)))
           const head =
             unread.length > 0 ? `${unread.length} unread:` : 'No unread messages. The latest ones that you have read:'
-          return [head, ...texts, ...(left > 0 ? [`${left} more unread messages: call read_inbox again.`] : [])].join(
-            '\n\n',
-          )
+          return [
+            head,
+            ...texts,
+            ...(left > 0 ? [`${pluralize(left, 'more unread message')}: call read_inbox again.`] : []),
+          ].join('\n\n')
         },
       }),
     ],

@@ -77,7 +77,7 @@ export function delegationToolkit(svc: PluginHandle, hasBestPeer: boolean): Tool
         async execute(_, { agent_id }) {
           const { lines, more } = await svc.use(Peers).list(agent_id, LISTED)
           if (lines.length === 0) return 'There are no other agents.'
-          return [...lines, ...(more > 0 ? [`${more} more are not listed.`] : [])].join('\n')
+          return [...lines, ...(more > 0 ? [`${more} more ${more === 1 ? 'is' : 'are'} not listed.`] : [])].join('\n')
         },
       }),
     ],

@@ -1,6 +1,7 @@
 import { isImage, withImages } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { pluralize } from '#lib/pluralize'
 import { Jail } from '#safety/sandbox/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
 import type { FileConfig } from './config.ts'
@@ -68,7 +69,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
         execute: ({ path, content }, call) =>
           inTurn(call.workspace, async () => {
             call.signal.throwIfAborted()
-            return `Wrote ${await texts.write(call, path, content)} bytes to ${path}.`
+            return `Wrote ${pluralize(await texts.write(call, path, content), 'byte')} to ${path}.`
           }),
       }),
       tool({
@@ -108,7 +109,10 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
             const { path } = args
             const { found, text, notes } = await plannedEdit(texts, args, call)
             const bytes = await texts.change(call, path, text, found)
-            return [`Changed ${path}, which now has ${bytes} bytes.`, ...notes.map(note => `[${note}]`)].join('\n')
+            return [
+              `Changed ${path}, which now has ${pluralize(bytes, 'byte')}.`,
+              ...notes.map(note => `[${note}]`),
+            ].join('\n')
           }),
       }),
       tool({

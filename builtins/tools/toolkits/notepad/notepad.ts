@@ -68,7 +68,10 @@ export class Notepads {
     const end = Math.max(0, entries.length - skip)
     const shown = newestWithin(entries.slice(0, end), limit, contentTokens(result_tokens))
     const from = end - shown.length
-    const older = from > 0 ? [`[${from} older entries; see them with offset=${entries.length - from}.]`] : []
+    const older =
+      from > 0
+        ? [`[${pluralize(from, 'older entry', 'older entries')}; see them with offset=${entries.length - from}.]`]
+        : []
     return (
       [...older, ...shown].join('\n\n') || `[The notepad has only ${pluralize(entries.length, 'entry', 'entries')}.]`
     )

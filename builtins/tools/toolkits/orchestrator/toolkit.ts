@@ -1,4 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
+import { pluralize } from '#lib/pluralize'
 import { type Toolkit, tool } from '#tools/toolkits/contract'
 import type { Program } from './programs.ts'
 import type { CodeTask } from './records.ts'
@@ -61,7 +62,8 @@ export function orchestratorToolkit(svc: PluginHandle, tasks: CodeTasks, program
         async execute(_, { agent_id }) {
           const all = await tasks.list(agent_id)
           const lines = all.slice(0, MOST_LISTED).map(record => lineOf(svc, record))
-          const more = all.length > MOST_LISTED ? [`[${all.length - MOST_LISTED} older ones are not shown.]`] : []
+          const more =
+            all.length > MOST_LISTED ? [`[Not shown: ${pluralize(all.length - MOST_LISTED, 'older task')}.]`] : []
           return [...lines, ...more].join('\n') || '[There are no code tasks.]'
         },
       }),
@@ -95,7 +97,7 @@ function renderTask(svc: PluginHandle, record: CodeTask, output: string, offset:
   const rest = output.length - offset - part.length
   const notes = [
     ...(record.status === 'running' ? ['[The output is available after the task has ended.]'] : []),
-    ...(rest > 0 ? [`[${rest} more characters; read on with offset=${offset + PART}.]`] : []),
+    ...(rest > 0 ? [`[${pluralize(rest, 'more character')}; read on with offset=${offset + PART}.]`] : []),
   ]
   return [lineOf(svc, record), ...(part ? [part] : []), ...notes].join('\n')
 }

@@ -83,7 +83,7 @@ function line({
 }: Schedule): string {
   const often =
     every_n_cycles !== null
-      ? `every ${every_n_cycles} cycles`
+      ? `every ${every_n_cycles === 1 ? 'cycle' : `${every_n_cycles} cycles`}`
       : every !== null
         ? `every ${every} s`
         : `${cron} (${time_zone})`

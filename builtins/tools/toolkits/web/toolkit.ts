@@ -1,6 +1,7 @@
 import { lineOf, partOf } from '#core/memory/contract'
 import { type PluginHandle, z } from '#kernel'
 import { contentTokens } from '#lib/output-limit'
+import { pluralize } from '#lib/pluralize'
 import { beginningWithin } from '#lib/text-tokens'
 import { markUntrusted, type WebPage, WebPages } from '#safety/net/contract'
 import { type ToolCall, type Toolkit, tool } from '#tools/toolkits/contract'
@@ -24,11 +25,11 @@ export function webToolkit(svc: PluginHandle, config: WebConfig): Toolkit {
   const loading = new Map<string, { page: Promise<WebPage>; signal: AbortSignal }>()
   const countRequest = (call: ToolCall) => {
     if (allowance.take(call)) return
-    const most = config.web_requests_per_cycle
+    const most = pluralize(config.web_requests_per_cycle, 'web request')
     throw new Error(
       call.goal_id === null
-        ? `you have already made ${most} web requests, which is the limit for one task. Finish with what you know`
-        : `you have already made ${most} web requests, which is the limit for now. Continue with what you know; in your next cycle you can make more`,
+        ? `you have already made ${most}, which is the limit for one task. Finish with what you know`
+        : `you have already made ${most}, which is the limit for now. Continue with what you know; in your next cycle you can make more`,
     )
   }
   const keep = (url: string, page: WebPage) => {

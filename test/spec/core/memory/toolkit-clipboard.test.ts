@@ -14,7 +14,7 @@ describe('a clipboard', () => {
   it('belongs to one agent, holds the last text, and survives restarts', async () => {
     await using home = await remembering([clipboard])
     expect(await use(home, 'read_clipboard')).toBe('[The clipboard is empty.]')
-    await use(home, 'copy_to_clipboard', { text: 'first' })
+    expect(await use(home, 'copy_to_clipboard', { text: '1' })).toBe('Copied 1 character to your clipboard.')
     expect(await use(home, 'copy_to_clipboard', { text: 'second' })).toBe('Copied 6 characters to your clipboard.')
     expect(await use(home, 'read_clipboard', {}, { agent_id: 'worker-2' })).toBe('[The clipboard is empty.]')
     await using again = await remembering([clipboard], { root: home.root })
