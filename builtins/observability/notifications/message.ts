@@ -10,7 +10,13 @@ type Data = EventEnvelope['data']
 /** Where more of an event is shown: by a command, and on the dashboard's page of this address. */
 type Next = readonly [command: string, ...page: unknown[]]
 
-const ofGoal = ({ goal_id, agent_id }: Data): Next => [`svc goals show ${goal_id}`, 'agents', agent_id, 'goals', goal_id]
+const ofGoal = ({ goal_id, agent_id }: Data): Next => [
+  `svc goals show ${goal_id}`,
+  'agents',
+  agent_id,
+  'goals',
+  goal_id,
+]
 const NEXT: Readonly<Record<string, (data: Data) => Next>> = {
   approval_requested: ({ approval_id }) => [`svc approvals show ${approval_id}`, 'approvals', 'item', approval_id],
   question_asked: ({ question_id, agent_id }) => [`svc questions show ${question_id}`, 'agents', agent_id],
