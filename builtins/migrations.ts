@@ -74,6 +74,7 @@ export const STEPS = [
   '060-background-ends',
   '061-folder-changes',
   '062-cancelled-tasks',
+  '063-goals-by-end',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

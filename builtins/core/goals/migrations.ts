@@ -167,4 +167,7 @@ CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority,
     OR EXISTS (SELECT 1 FROM goal_dependencies d JOIN goals first ON first.goal_id = d.after_goal_id
       WHERE d.goal_id = goals.goal_id AND first.status = 'active')) AS blocked FROM goals;
 `,
+  '063-goals-by-end': `
+CREATE INDEX goals_by_end ON goals (completed_at) WHERE completed_at IS NOT NULL;
+`,
 }

@@ -42,21 +42,24 @@ export class TaskReaper {
 
   async #loop(signal: AbortSignal): Promise<void> {
     const { clock } = this.#svc
-    let renewed = clock.monotonic()
+    let [renewed, renewedAt] = [clock.monotonic(), clock.ms()]
     while (this.#working.length > 0 && !signal.aborted) {
       await clock.sleep(WRITE_MS, signal)
       const working = this.#working
       const pieces = working.filter(({ text }) => text.isUnsaved)
-      const now = clock.monotonic()
+      const [now, at] = [clock.monotonic(), clock.ms()]
+      // The wall clock also moves while the machine sleeps.
+      const isRecent = now - renewed < RENEW_MS && Math.abs(at - renewedAt) < RENEW_MS
       try {
         for (let at = 0; at < pieces.length; at += BATCH_SIZE) {
           if (at > 0) await clock.yield()
           await this.#write(pieces.slice(at, at + BATCH_SIZE))
         }
-        if (now - renewed < RENEW_MS || working.length === 0) continue
+        if (isRecent || working.length === 0) continue
         const task_ids = working.map(({ row }) => row.task_id)
         await this.#svc.use(Store).apply([renewTasks({ owner: this.#owner, task_ids })])
         renewed = now
+        renewedAt = at
       } catch (error) {
         this.#svc.log.warn({}, `cannot store the text of running tasks yet: ${errorMessage(error)}`)
       }

@@ -339,8 +339,11 @@ export class TaskService {
    * Settles a task left by its process: a detached one continues here if this process is long-running; any other fails.
    */
   async #recover(row: TaskRow): Promise<void> {
-    const { task_id } = row
-    if (this.#runs.get(task_id)?.text.hasFailed) this.#runs.delete(task_id)
+    const { task_id, owner } = row
+    const run = this.#runs.get(task_id)
+    if (run?.text.hasFailed) this.#runs.delete(task_id)
+    // It runs here: the machine slept, or the clock was set forward, and the lease is about to be renewed.
+    else if (run && owner === this.#owner) return
     const stays = this.#svc.roles.has('daemon') || this.#svc.roles.has('server')
     if (row.detached && row.interruptions < MAX_INTERRUPTIONS) return stays ? this.resume(task_id) : undefined
     await this.#failElsewhere(row, takeTask, new TaskInterruptedError())

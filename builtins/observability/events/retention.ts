@@ -18,36 +18,34 @@ const removeEvents = defineEffect({
  */
 export function eventsForget(svc: PluginHandle): void {
   svc.add(Effects, removeEvents.kind)
-  /** Returns the sequence number of the last event to remove. */
-  const end = async (before: number) => {
-    const store = svc.use(Store)
+  /** Returns the sequence number of the last event that no reader needs, old or not. */
+  const floor = async () => {
     const read = await Promise.all(svc.list(EventReaders).map(reader => reader.seq()))
-    const floor = Math.min((await newestSeq(store)) - KEPT, ...read)
-    const first = await store.get<{ seq: number | null }>(
-      'SELECT min(seq) AS seq FROM (SELECT seq FROM events_view WHERE seq <= ? AND at >= ? ORDER BY seq LIMIT 1) oldest',
-      [floor, before],
-    )
-    return first?.seq == null ? floor : first.seq - 1
+    return Math.min((await newestSeq(svc.use(Store))) - KEPT, ...read)
   }
   svc.add(RetentionRules, {
     name: 'events',
     stage: 20,
     async count(before) {
-      const upTo = await end(before)
-      return (
-        (await svc.use(Store).get<{ n: number }>('SELECT count(*) AS n FROM events_view WHERE seq <= ?', [upTo]))?.n ??
-        0
+      const upTo = await floor()
+      const row = await svc.use(Store).get<{ n: number }>(
+        `SELECT count(*) AS n FROM events_view WHERE seq <= ? AND seq < coalesce(
+           (SELECT min(seq) FROM (SELECT seq FROM events_view WHERE at >= ? ORDER BY seq LIMIT 1) newer), ?)`,
+        [upTo, before, upTo + 1],
       )
+      return row?.n ?? 0
     },
     async piece(before, limit) {
       const store = svc.use(Store)
-      const rows = await store.all<{ seq: number }>('SELECT seq FROM events_view WHERE seq <= ? ORDER BY seq LIMIT ?', [
-        await end(before),
-        limit,
-      ])
-      const last = rows.at(-1)
+      const rows = await store.all<{ seq: number; at: number }>(
+        'SELECT seq, at FROM events_view WHERE seq <= ? ORDER BY seq LIMIT ?',
+        [await floor(), limit],
+      )
+      const newer = rows.findIndex(({ at }) => at >= before)
+      const old = newer === -1 ? rows : rows.slice(0, newer)
+      const last = old.at(-1)
       if (last) await store.apply([removeEvents({ upTo: last.seq })])
-      return rows.length
+      return old.length
     },
   })
 }

@@ -51,6 +51,8 @@ export class Heartbeat implements HeartbeatControl {
   readonly #sweep: Sweep
   #loop: Promise<void> | undefined
   #endRenewals: () => Promise<void> = async () => {}
+  /** Time of the last renewal of leases, in milliseconds of the wall clock, by which they expire. */
+  #renewedAt = 0
   #stop = new AbortController()
   /** Wakes the loop if it sleeps. */
   #wake = () => {}
@@ -188,6 +190,8 @@ export class Heartbeat implements HeartbeatControl {
     this.#hinted = false
     this.lastTick = ports.clock.ms()
     if (this.#owed.size > 0) await this.#giveBack()
+    // After a sleep of the machine, leases of cycles that still run have expired; they must not be claimed again.
+    if (Math.abs(this.lastTick - this.#renewedAt) > 2 * this.#renewMs) await this.#renew()
     await this.#sweep.run(this.inFlight)
     const free = Math.max(config.max_concurrent_agents - this.#agents, 0)
     const leases = await scheduler.claim(free)
@@ -323,8 +327,29 @@ export class Heartbeat implements HeartbeatControl {
     return ports.clock.ms() + config.heartbeat * 1000 - (ports.clock.monotonic() - began)
   }
 
+  get #renewMs(): number {
+    return this.#parts.scheduler().renew_ms ?? RENEW_MS
+  }
+
+  /** Renews the leases of running cycles, and aborts the cycles that have lost theirs. */
+  async #renew(): Promise<void> {
+    const { clock } = this.#parts.ports
+    const held = [...this.#running.values()].map(running => running.cycle.lease)
+    if (held.length > 0) {
+      const lost = await this.#parts
+        .scheduler()
+        .renew(held)
+        .catch(() => [])
+      for (const { id, epoch } of lost) {
+        const [, running] = [...this.#running].find(([held]) => held.id === id && held.epoch === epoch) ?? []
+        running?.abort.abort(new FencedError({ agent_id: id }))
+      }
+    }
+    this.#renewedAt = clock.ms()
+  }
+
   /**
-   * Renews the leases of running cycles.
+   * Renews leases at an interval.
    * @returns a function that ends the renewals
    */
   #renewals(): () => Promise<void> {
@@ -332,17 +357,8 @@ export class Heartbeat implements HeartbeatControl {
     const { clock } = this.#parts.ports
     const loop = async () => {
       while (!stop.signal.aborted) {
-        await clock.sleep(this.#parts.scheduler().renew_ms ?? RENEW_MS, stop.signal)
-        if (this.#running.size === 0 || stop.signal.aborted) continue
-        const held = [...this.#running.values()].map(running => running.cycle.lease)
-        const lost = await this.#parts
-          .scheduler()
-          .renew(held)
-          .catch(() => [])
-        for (const { id, epoch } of lost) {
-          const [, running] = [...this.#running].find(([held]) => held.id === id && held.epoch === epoch) ?? []
-          running?.abort.abort(new FencedError({ agent_id: id }))
-        }
+        await clock.sleep(this.#renewMs, stop.signal)
+        if (!stop.signal.aborted) await this.#renew()
       }
     }
     const over = loop()

@@ -5,9 +5,12 @@ import { AMONG, defineEffect, Effects, jsonList, Store } from '#platform/store/c
 const PRESENT = '(SELECT budget_window FROM budget)'
 /** Condition for rows of single calls, and for sums of a past window. */
 const SUMMABLE = `at < ? AND budget_window > 0 AND (budget_window < ${PRESENT} OR substr(call_id, 1, 4) <> 'sum:')`
-/** Condition for rows of goals that get no further calls, so that what a goal cost is either complete or absent. */
-const OF_PAST_GOAL = `(goal_id IS NULL OR goal_id NOT IN (SELECT goal_id FROM spend WHERE at >= ? AND goal_id IS NOT NULL
-  UNION SELECT goal_id FROM goals_view WHERE status = 'active'))`
+/**
+ * Condition for rows of goals that get no further calls, so that what a goal cost is either complete or absent. Each row
+ * looks up its goal: a list of all goals would be made again for each piece.
+ */
+const OF_PAST_GOAL = `(goal_id IS NULL OR NOT EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = spend.goal_id
+  AND (g.status = 'active' OR g.completed_at >= ?)))`
 const OLD = `${SUMMABLE} AND ${OF_PAST_GOAL}`
 
 /** Day of a call in UTC, in milliseconds. */

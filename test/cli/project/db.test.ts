@@ -208,6 +208,10 @@ describe('svc db', () => {
     }
     expect(await agentsOf(cwd)).toEqual(['coder'])
     expect((await readdir(join(cwd, '.svc'))).filter(name => name.endsWith('.tmp'))).toEqual([])
+    const live = new Sqlite(join(cwd, '.svc/svc.db'))
+    live.pragma('user_version = 9999')
+    live.close()
+    expect((await svc(['status'], { cwd })).stderr).toMatch(/schema version 9999.*svc db restore \.svc\/backups\//)
   })
 })
 

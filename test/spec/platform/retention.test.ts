@@ -375,7 +375,7 @@ describe('retention', () => {
     expect(await history()).toEqual(before)
   })
 
-  it('keeps each call of a goal that is active or had a call lately, so that its cost is complete or absent', async () => {
+  it('keeps each call of a goal that is active or ended lately, so that its cost is complete or absent', async () => {
     await using home = await testHostWithEverything()
     const goals: Goal[] = []
     for (const objective of ['Go on', 'Was long', 'Was short'])
@@ -383,6 +383,7 @@ describe('retention', () => {
     const [active, long, short] = goals.map(({ goal_id }) => goal_id)
     for (const goal_id of [long, short]) await home.kernel.invoke('goals.abandon', { goal_id })
     const now = home.clock.ms()
+    await writeDirectly(home.root, 'UPDATE goals SET completed_at = ? WHERE goal_id = ?', now - 41 * DAY, short)
     const calls = [active, long, short].map((goal_id, n) => [goal_id, now - (40 + n) * DAY] as const)
     for (const [n, [goal_id, at]] of [...calls, [long, now - DAY] as const].entries())
       await writeDirectly(

@@ -36,7 +36,8 @@ export function identify(database: Database): { version: number; tables: number 
   }
   if (version > MIGRATIONS.length) {
     const problem = `has schema version ${version}, but this program supports only versions up to ${MIGRATIONS.length}`
-    throw new DatabaseUnusableError({ file, problem, remedy: 'update svc' })
+    const back = ', or go back to the copy that the upgrade made: svc db restore .svc/backups/svc-v<version>-<time>.db'
+    throw new DatabaseUnusableError({ file, problem, remedy: `update svc${isOwn(file) ? back : ''}` })
   }
   return { version, tables }
 }

@@ -152,6 +152,22 @@ describe('an agent', () => {
   })
 })
 
+it('a sleep of the machine repeats no model call of a cycle', async () => {
+  let answer = () => {}
+  const waited = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  await using home = await testHostWithModel(() => waited.then(idle))
+  await spawn(home)
+  home.kernel.heartbeat.start()
+  await home.server.request(1)
+  home.clock.jump(8 * 3_600_000)
+  await home.clock.advance(1_000)
+  answer()
+  expect(await until(home, 'cycle_end')).toMatchObject({ cycle_num: 1, result: 'idle' })
+  expect(home.server.requests).toHaveLength(1)
+})
+
 describe('a paused agent', () => {
   it('runs no cycle until it is resumed, even after a restart', async () => {
     await using home = await testHostWithModel(idle)

@@ -214,6 +214,26 @@ describe('a process that stops or does not stay', () => {
     await cli.clock.advance(LEASE_MS)
     expect(cli.server.requests).toEqual([])
   })
+
+  it('keeps a task when the machine has slept for longer than its lease', async () => {
+    let answer = () => {}
+    const waited = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    await using servers = await two(() => waited.then(() => text('Done.')))
+    const { first } = servers
+    await using second = await servers.second()
+    const id = await spawn(first)
+    const asked = run(first, id, 'Do it.')
+    await first.server.request(1)
+    for (const home of [first, second]) home.clock.jump(8 * 3_600_000)
+    expect(await first.kernel.invoke('tasks.list', { id })).toMatchObject([{ status: 'running' }])
+    await first.clock.advance(300)
+    await second.clock.advance(5_000)
+    expect(await second.kernel.invoke('tasks.list', { id })).toMatchObject([{ status: 'running' }])
+    answer()
+    expect(await asked).toMatchObject({ status: 'completed', output: 'Done.' })
+  })
 })
 
 describe('a task whose end cannot be written', () => {
