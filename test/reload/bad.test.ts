@@ -16,12 +16,18 @@ import { drop, outcomeLines, saying, source, stateOf, word } from './sources.ts'
 
 /** A module whose names a plugin may conflict with. */
 const module = definePlugin({
-  name: 'room',
+  name: 'garden',
   setup(svc) {
-    const look = tool({ name: 'look', description: '', parameters: z.object({}), execute: () => 'a room' })
+    const look = tool({ name: 'look', description: '', parameters: z.object({}), execute: () => 'a garden' })
     svc.toolkit({ name: 'eyes', tools: [look] })
     svc.operation(
-      operation({ name: 'room.get', summary: 'Get it', input: z.object({}), output: z.string(), run: () => 'a room' }),
+      operation({
+        name: 'garden.get',
+        summary: 'Get it',
+        input: z.object({}),
+        output: z.string(),
+        run: () => 'a garden',
+      }),
     )
   },
 })
@@ -106,7 +112,7 @@ it.each([
       'sayer',
       "svc.toolkit({ name: 't', tools: [tool({ name: 'look', description: 'Looks.', parameters: z.object({}), execute() {} })] })",
     ),
-    /toolkit "t" has a tool "look", but "eyes" of "room" already does/,
+    /toolkit "t" has a tool "look", but "eyes" of "garden" already does/,
   ],
   [
     'two tools of one name',
@@ -120,11 +126,11 @@ it.each([
     "an operation's name taken",
     source(
       'sayer',
-      "svc.operation({ name: 'room.get', summary: 'Get it', input: z.object({}), output: z.string(), run: () => '' })",
+      "svc.operation({ name: 'garden.get', summary: 'Get it', input: z.object({}), output: z.string(), run: () => '' })",
     ),
-    /adds "room.get" to operations, but "room" already did/,
+    /adds "garden.get" to operations, but "garden" already did/,
   ],
-  ["another plugin's name", source('room'), /the name "room" is taken by a part of the program/],
+  ["another plugin's name", source('garden'), /the name "garden" is taken by a part of the program/],
 ])(
   'an edit with %s is logged and reported as an error; the old version stays live with its state',
   async (_, bad, why) => {

@@ -107,11 +107,11 @@ export class EventTotals {
     }
   }
 
-  #countContext(model: string, context: ContextUse): void {
+  #countContext(model: string, { room_made: how, ...context }: ContextUse): void {
     for (const section of ['system', 'tools', 'messages', 'answer'] as const)
       this.#add('svc_context_tokens_total', { model, section }, context[section])
     this.#add('svc_context_window_tokens_total', { model }, context.window)
-    if (context.room_made) this.#add('svc_context_compactions_total', { model, how: context.room_made }, 1)
+    if (how) this.#add('svc_context_compactions_total', { model, how }, 1)
   }
 
   #add(metric: string, labels: Record<string, string>, more: number): void {

@@ -86,12 +86,12 @@ export class ContextEngine {
         { ...limits, smallest: refusals === MAX_REFUSALS },
         this.#parts.config,
       )
-      const room_made = this.#windows.findNewShortening(target, purpose, fitted)
+      const shortened = this.#windows.findNewShortening(target, purpose, fitted)
       this.#notePrompt(target, purpose, fitted)
-      if (room_made && this.#windows.isNotable(target, purpose, room_made))
-        await this.#reportCompaction(target, purpose, fitted, room_made)
+      if (shortened && this.#windows.isNotable(target, purpose, shortened))
+        await this.#reportCompaction(target, purpose, fitted, shortened)
       const { window, sections } = fitted
-      const context = { ...sections, window, ratio: limits.ratio, ...(room_made ? { room_made } : {}) }
+      const context = { ...sections, window, ratio: limits.ratio, ...(shortened ? { room_made: shortened } : {}) }
       const messages = wellFormed(fitted.messages, rules)
       if (refused && isSame(messages, refused.messages) && tools.length === refused.tools) throw refused.error
       if (refused && !refused.repeated) {
