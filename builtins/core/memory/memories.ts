@@ -6,7 +6,7 @@ import { Accesses } from './accesses.ts'
 import type { AgentMemory, MemoryHit, MemoryRecord, MetadataFilter } from './contract.ts'
 import type { Lines } from './files/journal.ts'
 import type { Legacy } from './files/legacy.ts'
-import { type IndexedRecord, isOf, Line, toRecord, wordsOf } from './files/records.ts'
+import { type IndexedRecord, Line, matcherOf, toRecord, wordsOf } from './files/records.ts'
 import { TfIdf } from './search/tfidf.ts'
 import type { VectorIndex } from './search/vector-index.ts'
 
@@ -181,17 +181,20 @@ export class Memories implements AgentMemory {
 
   /** Yields the newest first: documents are numbered in the order of their addition. */
   *#newest(only?: MetadataFilter): Generator<IndexedRecord> {
+    const matches = matcherOf(only)
     for (let doc = this.#byDoc.length - 1; doc >= 0; doc--) {
       const record = this.#byDoc[doc]
-      if (record && isOf(record, only)) yield record
+      if (record && matches(record)) yield record
     }
   }
 
   /** Searches by words; and, where vectors are available, by meaning: the mean of both cosines. */
   async #find(query: string, top_k: number, only?: MetadataFilter, except?: MetadataFilter): Promise<MemoryHit[]> {
+    const isWanted = matcherOf(only)
+    const isExcepted = except ? matcherOf(except) : () => false
     const accept = (doc: number) => {
       const record = this.#byDoc[doc]
-      return record !== undefined && isOf(record, only) && !(except && isOf(record, except))
+      return record !== undefined && isWanted(record) && !isExcepted(record)
     }
     // Called outside the queue, so that no other operation waits for the network.
     const matches = await this.#meanings?.of(query, () => this.#inTurn(async () => this.#records))

@@ -2,7 +2,7 @@ import { type Clock, type Ports, z } from '#kernel'
 import { isoTime } from '#platform/store/contract'
 import type { MemoryHit, MemoryRecord, MetadataFilter, Notes } from './contract.ts'
 import type { JsonFile } from './files/json-file.ts'
-import { isOf, wordsOf } from './files/records.ts'
+import { matcherOf, wordsOf } from './files/records.ts'
 import { TfIdf } from './search/tfidf.ts'
 
 /** A note as stored in a plain JSON file. */
@@ -42,7 +42,7 @@ export class PlainNotes implements Notes {
   }
 
   async search(query: string, top_k = 5, only?: MetadataFilter): Promise<MemoryHit[]> {
-    const records = (await this.#all()).filter(record => isOf(record, only))
+    const records = (await this.#all()).filter(matcherOf(only))
     const index = new TfIdf()
     for (const record of records) index.add(wordsOf(record))
     return index.search(query, top_k).flatMap(({ doc, score }) => {
@@ -63,7 +63,7 @@ export class PlainNotes implements Notes {
     limit = 5,
     { only, offset = 0 }: { only?: MetadataFilter; offset?: number } = {},
   ): Promise<MemoryRecord[]> {
-    const found = (await this.#all()).filter(record => isOf(record, only)).reverse()
+    const found = (await this.#all()).filter(matcherOf(only)).reverse()
     return found.slice(offset, offset + limit)
   }
 

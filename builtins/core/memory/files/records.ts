@@ -25,8 +25,10 @@ export function toRecord({ doc: _, ...record }: IndexedRecord): MemoryRecord {
   return record
 }
 
-export function isOf({ metadata }: MemoryRecord, only: MetadataFilter = {}): boolean {
-  return Object.entries(only).every(([key, value]) => [value].flat().includes(metadata[key] as string))
+/** Returns a test of whether the metadata of a record has one of the wanted values in each field. */
+export function matcherOf(only: MetadataFilter = {}): (record: MemoryRecord) => boolean {
+  const wanted = Object.entries(only).map(([key, value]) => [key, [value].flat()] as const)
+  return ({ metadata }) => wanted.every(([key, values]) => values.includes(metadata[key] as string))
 }
 
 /** Returns the searchable words of a record: its thought and its metadata, without ids. */

@@ -335,17 +335,17 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 type Schema = Record<string, unknown>
 
-const schemas = new WeakMap<Tool, Schema>()
-const briefSchemas = new WeakMap<Tool, Schema>()
+const schemas = new WeakMap<Tool['parameters'], Schema>()
+const briefSchemas = new WeakMap<Tool['parameters'], Schema>()
 
-/** Returns a tool's parameters as JSON Schema, cached. */
-function schemaOf(tool: Tool): Schema {
-  let schema = schemas.get(tool)
+/** Returns a tool's parameters as JSON Schema, cached by them, since interceptors make a new tool for each call. */
+function schemaOf({ parameters }: Tool): Schema {
+  let schema = schemas.get(parameters)
   if (!schema) {
     const options = { io: 'input', unrepresentable: 'any', override: dateAsText } as const
-    const { $schema: _, ...rest } = z.toJSONSchema(tool.parameters, options) as Schema
+    const { $schema: _, ...rest } = z.toJSONSchema(parameters, options) as Schema
     schema = rest
-    schemas.set(tool, schema)
+    schemas.set(parameters, schema)
   }
   return schema
 }
@@ -355,13 +355,13 @@ function schemaOf(tool: Tool): Schema {
  * that violates one gets the full schema.
  */
 export function briefSchemaOf(tool: Tool): Schema {
-  let schema = briefSchemas.get(tool)
+  let schema = briefSchemas.get(tool.parameters)
   if (!schema) {
     schema = JSON.parse(JSON.stringify(schemaOf(tool)), (key, value: unknown) => {
       const isIdle = /^(?:min|max)Length$/.test(key) || Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
       return isIdle && typeof value === 'number' ? undefined : value
     }) as Schema
-    briefSchemas.set(tool, schema)
+    briefSchemas.set(tool.parameters, schema)
   }
   return schema
 }
