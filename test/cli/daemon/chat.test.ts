@@ -12,7 +12,7 @@ const PROGRAM = `${process.execPath} ${join(process.cwd(), 'dist/svc.js')}`
 const says = (text: string): Reply => ({ kind: 'answer', text, tool_calls: [] })
 
 /** Creates a project with an agent named ada whose model gives these replies in turn, the last one again and again. */
-async function startProject(config: string, ...replies: Reply[]) {
+async function startProject(config: string, ...replies: (Reply | Promise<Reply>)[]) {
   const model = await modelServer({ script: (_, n) => replies[Math.min(n, replies.length) - 1] })
   onTestFinished(() => model.close())
   const dir = await project({ '.svc/config.yaml': config, 'work/notes.txt': 'four\n' })
@@ -94,6 +94,21 @@ describe('messages of svc agent chat', () => {
     await terminal.type('four', 'Enter')
     await until(() => project.instructions().length === 2)
     expect(project.instructions()).toEqual(['one\ntwo', 'three \nfour'])
+  })
+
+  it.skipIf(!withTmux)('typed during an answer are shown again after it, with the prompt', async () => {
+    let answer = (_: Reply) => {}
+    const first = new Promise<Reply>(resolve => {
+      answer = resolve
+    })
+    const project = await startProject('', first, says('Written.'))
+    const terminal = await startChat(project)
+    await terminal.type('How many?', 'Enter')
+    await until(() => project.instructions().length === 1)
+    await terminal.type('And write it down', 'Enter')
+    await terminal.shows(/^And write it down$/m)
+    answer(says('Four.'))
+    await terminal.shows(/^Four\.\nada › And write it down\nWritten\.\nada ›/m)
   })
 })
 

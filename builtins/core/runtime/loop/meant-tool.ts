@@ -26,8 +26,8 @@ const HABITS: Readonly<Record<string, string>> = {
 const SAME_ARGUMENTS = [
   'path file_path filepath filename file_name file absolute_path paths',
   'content contents file_content file_text text message body description',
-  'old_text old_string old_str search',
-  'new_text new_string new_str replace replacement',
+  'old_text old_string old_str old search find',
+  'new_text new_string new_str new replace replacement',
   'command cmd',
   'background run_in_background is_background',
   'pattern query regex',

@@ -1,5 +1,6 @@
 import { clearScreenDown, createInterface, cursorTo, type Interface, type Key, moveCursor } from 'node:readline'
 import type { Clock } from '#kernel'
+import { printable } from './printable.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Codes that make a terminal mark pasted text, and stop it: https://invisible-island.net/xterm/xterm-paste64.html */
@@ -77,8 +78,14 @@ export class MessageReader {
     }
   }
 
+  /** Shows the prompt, with the message that was typed meanwhile, if any. */
   prompt(): void {
     if (!this.isTyped || this.#isClosed) return
+    const [waiting] = this.#queue
+    if (waiting !== undefined) {
+      this.#terminal.out(this.#prompt + printable(waiting))
+      return
+    }
     this.#isPrompting = true
     this.#lines.setPrompt(this.#gathered.length > 0 ? CONTINUED : this.#prompt)
     this.#lines.prompt(true)

@@ -167,7 +167,7 @@ describe('arguments that a tool does not know', () => {
   it('may have the names of other frameworks, also inside of lists', async () => {
     await using home = await open([
       toolCall('file_write', { file_path: 'a.txt', file_text: 'one two' }),
-      toolCall('file_edit', { file: 'a.txt', edits: [{ old_string: 'one', new_string: 'three' }] }),
+      toolCall('file_edit', { file: 'a.txt', edits: [{ old_string: 'one', new: 'three' }] }),
       toolCall('file_edit', { path: 'a.txt', oldString: 'two', replace: 'four' }),
       toolCall('grep', { query: 'three', pattern: 'four', filename: 'a.txt' }),
     ])
