@@ -30,12 +30,7 @@ let running: Promise<Browser> | undefined
 export function theBrowser(): Promise<Browser> {
   running ??= chromium.launch({
     executablePath: CHROMIUM,
-    args: [
-      ...FLAGS.split(' '),
-      `--host-resolver-rules=${NAMES}`,
-      `--disable-features=${WITHOUT}`,
-      ...(process.env.XF ?? '').split(' ').filter(Boolean),
-    ],
+    args: [...FLAGS.split(' '), `--host-resolver-rules=${NAMES}`, `--disable-features=${WITHOUT}`],
   })
   return running
 }
