@@ -618,7 +618,7 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
     reader.pragma('wal_checkpoint(TRUNCATE)')
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM nudges').get()
-    await writeDirectly(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 6_000_000)
+    await writeDirectly(home.root, "INSERT INTO plugin_values VALUES ('test', 'long', hex(zeroblob(?)))", 7_300_000)
     const { pending } = home.clock
     const running = run(home)
     await until(() => home.clock.pending > pending)
@@ -642,12 +642,12 @@ describe.skipIf(ON_POSTGRES)('the database file', () => {
     const reader = new Sqlite(`${home.root}/.svc/svc.db`)
     reader.exec('BEGIN')
     reader.prepare('SELECT count(*) FROM agents').get()
-    for (let n = 0; n < 40; n++) {
+    for (let n = 0; n < 50; n++) {
       const { Store, setValue } = await import('#platform/store/contract')
       await home.kernel.use(Store).apply([setValue({ namespace: 't', key: 'k', value: String(n).repeat(200_000) })])
     }
     const log = () => statSync(`${home.root}/.svc/svc.db-wal`).size
-    expect(log()).toBeGreaterThan(12 * 1024 * 1024)
+    expect(log()).toBeGreaterThan(16 * 1024 * 1024)
     await runHeartbeat(home)
     reader.exec('COMMIT')
     reader.close()

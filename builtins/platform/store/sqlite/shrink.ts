@@ -7,7 +7,7 @@ const PAGES = 64
 /** Number of free pages left for the next rows. */
 const SPARE_PAGES = 256
 /** Size above which the file of the write-ahead log is truncated, in bytes; it was then long for once. */
-const LARGE_LOG = 12 * 1024 * 1024
+const LARGE_LOG = 16 * 1024 * 1024
 
 /** Factor over SQLite's own checkpoint limit from which a log counts as long. */
 const LONG_LOG = 1.2
