@@ -25,6 +25,7 @@ export class Notifier {
   #sending = false
   #failures = 0
   #problem = ''
+  /** Time before which nothing is sent, in milliseconds on the monotonic clock. */
   #notBefore = 0
 
   constructor(svc: PluginHandle, config: NotificationsConfig) {
@@ -35,14 +36,14 @@ export class Notifier {
   /** Sends the events since the last notification. A failure is logged, and tried again later, after a growing time. */
   async deliver(): Promise<void> {
     const { clock, log } = this.#svc
-    if (this.#config.url === '' || this.#sending || clock.ms() < this.#notBefore) return
+    if (this.#config.url === '' || this.#sending || clock.monotonic() < this.#notBefore) return
     this.#sending = true
     try {
       await this.#deliver()
       this.#failures = 0
     } catch (error) {
       this.#problem = errorMessage(error)
-      this.#notBefore = clock.ms() + Math.min(FIRST_WAIT_MS * 2 ** this.#failures, LONGEST_WAIT_MS)
+      this.#notBefore = clock.monotonic() + Math.min(FIRST_WAIT_MS * 2 ** this.#failures, LONGEST_WAIT_MS)
       this.#failures++
       log.warn({ code: 'notification_failed' }, `${this.#problem} It is sent again later.`)
     } finally {
