@@ -75,6 +75,7 @@ export const STEPS = [
   '061-folder-changes',
   '062-cancelled-tasks',
   '063-goals-by-end',
+  '064-active-transcripts',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -35,8 +35,8 @@ export const BROKEN_BUILDS: readonly BrokenBuild[] = [
   {
     name: 'a transcript that outlives its goal',
     within: 10,
-    statement: /^UPDATE pursuit_transcripts SET ended_at = \? WHERE goal_id = \?/,
-    instead: 'UPDATE pursuit_transcripts SET ended_at = ? WHERE goal_id = ? AND false',
+    statement: /^UPDATE goal_transcripts SET ended_at = \? WHERE goal_id = \?/,
+    instead: 'UPDATE goal_transcripts SET ended_at = ? WHERE goal_id = ? AND false',
   },
   {
     name: 'an outcome that is not journalled',

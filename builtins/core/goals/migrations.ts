@@ -170,4 +170,10 @@ CREATE VIEW goals_view AS SELECT goal_id, agent_id, objective, status, priority,
   '063-goals-by-end': `
 CREATE INDEX goals_by_end ON goals (completed_at) WHERE completed_at IS NOT NULL;
 `,
+  '064-active-transcripts': `
+ALTER TABLE pursuit_transcripts RENAME TO goal_transcripts;
+-- Transcripts of active goals. Those of ended goals stay in goal_transcripts, where they can be read until retention removes them.
+CREATE VIEW pursuit_transcripts AS SELECT t.goal_id, t.seq, t.agent_id, t.message, t.created_at
+  FROM goal_transcripts t JOIN goals g ON g.goal_id = t.goal_id WHERE g.status = 'active';
+`,
 }

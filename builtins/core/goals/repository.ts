@@ -339,8 +339,8 @@ export const endTranscript = defineEffect({
   schema: z.object({ goal_id: z.string() }),
   statements: ({ goal_id }, now) => [
     {
-      sql: `UPDATE pursuit_transcripts SET ended_at = ? WHERE goal_id = ?
-            AND seq = (SELECT min(seq) FROM pursuit_transcripts WHERE goal_id = ?)`,
+      sql: `UPDATE goal_transcripts SET ended_at = ? WHERE goal_id = ?
+            AND seq = (SELECT min(seq) FROM goal_transcripts WHERE goal_id = ?)`,
       params: [now, goal_id, goal_id],
     },
   ],
@@ -350,7 +350,7 @@ export const dropTranscript = defineEffect({
   name: 'goals.drop_transcript',
   schema: z.object({ goal_id: z.string() }),
   statements: ({ goal_id }) => [
-    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'DELETE FROM goal_transcripts WHERE goal_id = ?', params: [goal_id] },
     { sql: 'UPDATE goals SET transcript_epoch = NULL WHERE goal_id = ?', params: [goal_id] },
   ],
 })
@@ -362,7 +362,7 @@ export interface TranscriptRow {
 
 export async function loadTranscript(store: Store, goal_id: string): Promise<TranscriptRow[]> {
   const rows = await store.all<{ seq: number; message: string }>(
-    'SELECT seq, message FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
+    'SELECT seq, message FROM goal_transcripts WHERE goal_id = ? ORDER BY seq',
     [goal_id],
   )
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
@@ -371,7 +371,7 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
 /** Returns the messages of a goal, oldest first, also of an ended goal and of a removed sub-agent. */
 export function goalMessages(store: Store, goal_id: string) {
   return store.all<{ message: string; created_at: number }>(
-    `SELECT message, created_at FROM (SELECT seq, message, created_at FROM pursuit_transcripts WHERE goal_id = ?
+    `SELECT message, created_at FROM (SELECT seq, message, created_at FROM goal_transcripts WHERE goal_id = ?
        UNION ALL SELECT seq, message, created_at FROM ended_transcripts WHERE goal_id = ? AND NOT EXISTS
          (SELECT 1 FROM goals g WHERE g.goal_id = ended_transcripts.goal_id AND g.status = 'active')) said ORDER BY seq`,
     [goal_id, goal_id],
@@ -482,7 +482,7 @@ export const recordAnswer = defineEffect({
       ? []
       : [
           {
-            sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ? AND seq < ? AND seq > 0 AND seq <> ?',
+            sql: 'DELETE FROM goal_transcripts WHERE goal_id = ? AND seq < ? AND seq > 0 AND seq <> ?',
             params: [goal_id, kept.from, kept.summary ?? 0],
           },
         ]),
@@ -526,7 +526,7 @@ export const recordOutcome = defineEffect({
 function append(goal_id: string, agent_id: string, rows: z.output<typeof Rows>, now: number) {
   const values = rows.map((_, n) => (n === 0 ? 'SELECT ? AS seq, ? AS message' : 'UNION ALL SELECT ?, ?')).join(' ')
   return {
-    sql: `INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at)
+    sql: `INSERT INTO goal_transcripts (goal_id, seq, agent_id, message, created_at)
           SELECT ?, seq, ?, message, ? FROM (${values}) said
           WHERE EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')`,
     params: [goal_id, agent_id, now, ...rows.flatMap(({ seq, message }) => [seq, JSON.stringify(message)]), goal_id],

@@ -12,7 +12,7 @@ export function goalsForget(svc: PluginHandle): void {
       (SELECT 1 FROM goals g WHERE g.goal_id = tool_calls.goal_id AND g.status = 'active')`,
   })
   // Only the first message is marked, because a transcript is removed as a whole.
-  addRetentionRule(svc, { name: 'pursuit_transcripts', key: 'goal_id', where: 'ended_at < ?' })
+  addRetentionRule(svc, { name: 'goal_transcripts', key: 'goal_id', where: 'ended_at < ?' })
   // Transcripts in the older table: those of removed agents, and of goals that ended in earlier versions.
   addRetentionRule(svc, {
     name: 'ended_transcripts',
@@ -28,7 +28,7 @@ export function goalsForget(svc: PluginHandle): void {
         `SELECT images FROM goals WHERE images IS NOT NULL AND status = 'active' AND ${of}`,
         [agent_id],
       )
-      const transcripts = ['pursuit_transcripts', 'ended_transcripts'].map(table =>
+      const transcripts = ['goal_transcripts', 'ended_transcripts'].map(table =>
         store.all<{ message: string }>(`SELECT message FROM ${table} WHERE ${WITH_IMAGES} AND ${of}`, [agent_id]),
       )
       const shown = goals.flatMap(({ images }) => readImages(images).map(({ sha256 }) => sha256))

@@ -38,7 +38,7 @@ export function passTranscripts(agent_id: string): Statement[] {
     {
       sql: `INSERT INTO ended_transcripts (goal_id, seq, message, created_at, ended_at, agent_id)
             SELECT t.goal_id, t.seq, t.message, t.created_at, g.completed_at, (${topOf('g')})
-            FROM goals g JOIN pursuit_transcripts t ON t.goal_id = g.goal_id
+            FROM goals g JOIN goal_transcripts t ON t.goal_id = g.goal_id
             WHERE g.agent_id = ? AND g.completed_at IS NOT NULL AND EXISTS (${topOf('g')})`,
       params: [agent_id],
     },

@@ -93,7 +93,7 @@ export interface Operations {
   /** List configuration keys, values and schemas. */
   'config.keys': { input: Record<never, never>; output: ConfigKey[] }
   /** Change configuration keys. */
-  'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'>; note: string | null } }
+  'config.patch': { input: Record<string, unknown>; output: { config: Record<string, unknown>; reload: Record<string, 'applied' | 'restart_required'>; note?: string | undefined } }
   /** Reset a configuration key to its default. */
   'config.unset': { input: { key: string }; output: { key: string; value: unknown; reload: 'applied' | 'restart_required' | null; overridden_by: string | null; note: string | null } }
   /** Show a configuration key and its source. */

@@ -44,7 +44,6 @@ export type ConfigKey = z.infer<typeof ConfigKey>
 
 const Note = z
   .string()
-  .nullable()
   .describe(
     'Plugins that are disabled after a change of plugins.disabled, including those that need a disabled plugin; environment variables that override changed keys',
   )
@@ -52,7 +51,7 @@ const Note = z
 export const ConfigPatched = z.object({
   config: Tree.describe('Contents of .svc/config.yaml after the change'),
   reload: Reload,
-  note: Note,
+  note: Note.optional(),
 })
 
 export const ConfigValue = z.object({
@@ -76,7 +75,7 @@ export const ConfigChanged = z.object({
     .string()
     .nullable()
     .describe('Environment variable that overrides the file, so that the change has no effect yet'),
-  note: Note,
+  note: Note.nullable(),
 })
 export type ConfigChanged = z.infer<typeof ConfigChanged>
 

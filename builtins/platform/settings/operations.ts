@@ -68,8 +68,8 @@ export const configPatch = operation({
     const notes = [
       DISABLED in reload && noteOf(svc, DISABLED),
       variables.length > 0 && `overridden by the environment: ${variables.join(', ')}`,
-    ]
-    return { config: svc.config.tree('persisted'), reload, note: notes.filter(Boolean).join('; ') || null }
+    ].filter(Boolean)
+    return { config: svc.config.tree('persisted'), reload, ...(notes.length > 0 && { note: notes.join('; ') }) }
   },
 })
 

@@ -167,7 +167,7 @@ function seed(file: string): void {
     "INSERT INTO goals (goal_id, agent_id, objective, steps_completed, created_at) VALUES (?, ?, 'Take notes.', ?, 0)",
   )
   const said = db.prepare(
-    'INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, 0)',
+    'INSERT INTO goal_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, 0)',
   )
   db.transaction(() => {
     for (const length of LENGTHS) {

@@ -105,9 +105,7 @@ export async function conversationSoak({
     }
     const stored = await home.kernel
       .use(Store)
-      .all<{ message: string }>(
-        'SELECT message FROM pursuit_transcripts UNION ALL SELECT message FROM ended_transcripts',
-      )
+      .all<{ message: string }>('SELECT message FROM goal_transcripts UNION ALL SELECT message FROM ended_transcripts')
     return {
       seed,
       requests: requestCount(),

@@ -183,6 +183,21 @@ describe('an operation over HTTP', () => {
     expect((await ask('/cups/7/fill', { method: 'POST' })).status).toBe(200)
   })
 
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'text/plain'])(
+    'needs no body when its input requires none, also of clients that say %s with every request',
+    async type => {
+      const { ask } = await startKitchenServer()
+      const headers = { 'content-type': type }
+      const filled = await ask('/cups/7/fill', {
+        method: 'POST',
+        body: '',
+        headers: { ...headers, 'content-length': '0' },
+      })
+      expect(filled.status).toBe(200)
+      expect((await ask('/cups/7', { method: 'DELETE', headers })).status).toBe(204)
+    },
+  )
+
   it('answers 204 without a body', async () => {
     const { ask } = await startKitchenServer()
     const broken = await ask('/cups/7', { method: 'DELETE' })
@@ -343,7 +358,7 @@ describe('invalid input over HTTP', () => {
   it.each([
     ['not JSON', '{"size":', 400],
     ['a number that is none', '{"size":NaN}', 400],
-    ['nothing, said to be JSON', '', 400],
+    ['nothing, said to be JSON', '', 422],
     ['a byte order mark', '\ufeff{"size":1}', 400],
     ['null', 'null', 400],
     ['a list', '[]', 400],

@@ -236,6 +236,8 @@ it('a value that the environment overrides is still validated', async () => {
   expect((await patch(home, { daemon: { heartbeat: -1 } })).status).toBe(400)
   const { json } = await patch(home, { daemon: { heartbeat: 9 } })
   expect(json.reload).toEqual({ 'daemon.heartbeat': 'applied' })
+  expect(json.note).toBe('overridden by the environment: SVC_HEARTBEAT')
+  expect(Object.keys((await patch(home, { daemon: { min_rest: 2 } })).json)).toEqual(['config', 'reload'])
   expect((await home.ask('/config')).json).toMatchObject({
     persisted: { daemon: { heartbeat: 9 } },
     effective: { daemon: { heartbeat: 4 } },

@@ -31,7 +31,7 @@ type Kept = z.infer<typeof Kept>
 /** Returns the part of a goal's conversation that is still kept. */
 export async function transcriptOf(store: Store, goal_id: string): Promise<KeptGoal['transcript']> {
   const rows = await store.all<{ seq: number; message: string; at: number }>(
-    'SELECT seq, message, created_at AS at FROM pursuit_transcripts WHERE goal_id = ? ORDER BY seq',
+    'SELECT seq, message, created_at AS at FROM goal_transcripts WHERE goal_id = ? ORDER BY seq',
     [goal_id],
   )
   if (rows.reduce((sum, { message }) => sum + message.length, 0) > LONGEST_TRANSCRIPT) return []
@@ -41,10 +41,10 @@ export async function transcriptOf(store: Store, goal_id: string): Promise<KeptG
 /** Returns the statements that replace a goal's conversation. */
 export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoal['transcript']): Statement[] {
   return [
-    { sql: 'DELETE FROM pursuit_transcripts WHERE goal_id = ?', params: [goal_id] },
+    { sql: 'DELETE FROM goal_transcripts WHERE goal_id = ?', params: [goal_id] },
     { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
     ...rows.map(({ seq, message, at }) => ({
-      sql: 'INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
+      sql: 'INSERT INTO goal_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
       params: [goal_id, seq, agent_id, JSON.stringify(message), at],
     })),
   ]

@@ -84,6 +84,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.addHook('onRequest', (request, reply, done) => {
     if (!admit(svc, config, keys, listenerOf(request.raw), request, reply)) return
     if (request.is404) refuse(request, reply)
+    if (!request.routeOptions.config.protocol) ignoreTypeOfNoBody(request.raw)
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) =>
@@ -225,6 +226,12 @@ function answerStream(
   const begin = async (signal: AbortSignal) =>
     (await invoke(operation, input, { ...call, signal })) as AsyncIterable<StreamEvent>
   return streams.answer(begin, listenerOf(request.raw), request, reply)
+}
+
+/** Removes the media type from a request without a body: many clients send it with every request. */
+function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  if (length === '0' && encoding === undefined) delete headers['content-type']
 }
 
 function sendError(svc: PluginHandle, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {

@@ -31,7 +31,6 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (cause) {
-    if (bytes.length === 0) refuse('The body is empty, but its Content-Type is JSON.', cause)
     refuse(`The body is not JSON in UTF-8: ${errorMessage(cause)}.`, cause)
   }
 }

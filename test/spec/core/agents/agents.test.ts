@@ -247,7 +247,7 @@ describe('a deleted agent', () => {
       'agents',
       'goals',
       'nudges',
-      'pursuit_transcripts',
+      'goal_transcripts',
       'tool_calls',
       "leases WHERE kind = 'agent'",
     ]) {

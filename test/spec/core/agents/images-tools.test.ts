@@ -68,7 +68,7 @@ it("an image from a plugin's tool reaches the model, is stored once, and is a ha
   expect(await rows(home, 'SELECT width, height FROM images')).toEqual([{ width: 16, height: 8 }])
   const said = await rows<{ message: string }>(
     home,
-    `SELECT message FROM pursuit_transcripts WHERE message LIKE '%images%'`,
+    `SELECT message FROM goal_transcripts WHERE message LIKE '%images%'`,
   )
   expect(said).toHaveLength(1)
   expect(said[0]!.message).not.toContain(PNG.slice(0, 20))

@@ -310,7 +310,7 @@ describe('the transcript of a goal', () => {
     expect(await transcript()).toHaveLength(2)
     home.clock.jump(2 * 86_400_000)
     const { rows: gone } = (await home.kernel.invoke('retention.run', {})) as { rows: Record<string, number> }
-    expect(gone.pursuit_transcripts).toBe(1)
+    expect(gone.goal_transcripts).toBe(1)
     expect(await transcript()).toEqual([])
   })
 })

@@ -97,7 +97,9 @@ describe('a goal', () => {
     })
     expect(received).toEqual([`goal_generated ${done?.goal_id}`, `goal_completed ${done?.goal_id}`])
     expect(await readFile(join(home.root, '.svc/workspaces', id, 'piece.md'), 'utf8')).toBe('words')
-    const transcript = await home.kernel.use(Store).all('SELECT ended_at FROM pursuit_transcripts ORDER BY seq')
+    const store = home.kernel.use(Store)
+    expect(await store.all('SELECT * FROM pursuit_transcripts')).toEqual([])
+    const transcript = await store.all('SELECT ended_at FROM goal_transcripts ORDER BY seq')
     expect(transcript[0]).toEqual({ ended_at: expect.any(Number) })
   })
 
@@ -167,7 +169,9 @@ describe('a pursuit', () => {
     home.kernel.heartbeat.start()
     await until(home, 'goal_abandoned')
     expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'abandoned', result: 'Not finished within 5 steps.' })
-    expect(await home.kernel.use(Store).all('SELECT 1 FROM pursuit_transcripts WHERE ended_at > 0')).toHaveLength(1)
+    const store = home.kernel.use(Store)
+    expect(await store.all('SELECT 1 FROM pursuit_transcripts')).toEqual([])
+    expect(await store.all('SELECT 1 FROM goal_transcripts WHERE ended_at > 0')).toHaveLength(1)
   })
 
   it('starts afresh in each cycle with pursuit_resume: false', async () => {
@@ -574,7 +578,7 @@ describe('tool calls', () => {
     const row = (seq: number, message: unknown) =>
       writeDirectly(
         home.root,
-        "INSERT INTO pursuit_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
+        "INSERT INTO goal_transcripts (goal_id, seq, agent_id, message, created_at) VALUES ('goal-1', ?, ?, ?, 1)",
         seq,
         id,
         say(message),

@@ -204,7 +204,7 @@ describe('mistakes of a model', () => {
     await using home = await testHostWithApprovals([turn, finish()])
     const waiting = await waitForPendingCall(home)
     expect(waiting).toMatchObject({ tool_name: 'send', arguments: { to: 'ada' } })
-    const transcript = await home.kernel.use(Store).all('SELECT message FROM pursuit_transcripts ORDER BY seq')
+    const transcript = await home.kernel.use(Store).all('SELECT message FROM goal_transcripts ORDER BY seq')
     expect(JSON.stringify(transcript)).toMatch(/repaired.*single_quotes.*trailing_commas.*unquoted_keys/)
     expect(home.runs).toEqual([])
     await decide(home, waiting.approval_id, { decision: 'approve' })

@@ -177,7 +177,7 @@ test('an answer of reasoning only is not stored, and the model is asked again', 
   home.kernel.heartbeat.start()
   for (let n = 0; n < 8 && replies.length > 0; n++) await runHeartbeat(home)
   expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', result: 'Done.' })
-  const stored = await rows<{ message: string }>(home, 'SELECT message FROM pursuit_transcripts ORDER BY seq')
+  const stored = await rows<{ message: string }>(home, 'SELECT message FROM goal_transcripts ORDER BY seq')
   const answers = stored.map(({ message }) => JSON.parse(message) as Message).filter(({ role }) => role === 'assistant')
   expect(answers.map(({ tool_calls }) => tool_calls?.[0]?.name)).toEqual(['finish_goal'])
   expect(home.server.refusals).toEqual([])

@@ -24,7 +24,7 @@ const CHILDREN = [
   'alarms',
   'sessions',
   'task_runs',
-  'pursuit_transcripts',
+  'goal_transcripts',
   'tool_calls',
   'approvals',
   'idle_agents',
@@ -47,29 +47,29 @@ export const ownInvariants = (): readonly Invariant[] => [
   {
     name: 'no_transcript_after_the_end',
     promise: 'A goal that has not begun has no transcript, and a transcript ends exactly when its goal does.',
-    tables: ['goals', 'pursuit_transcripts'],
+    tables: ['goals', 'goal_transcripts'],
     broken: expectNoRows(
       `SELECT goal_id, status, steps_completed FROM goals g JOIN (SELECT goal_id, max(ended_at) AS ended_at
-         FROM pursuit_transcripts GROUP BY goal_id) t USING (goal_id)
+         FROM goal_transcripts GROUP BY goal_id) t USING (goal_id)
        WHERE (status = 'active') <> (t.ended_at IS NULL) OR (status = 'active' AND steps_completed = 0)`,
     ),
   },
   {
     name: RESUMES,
     promise: 'A goal that is active and has begun has its transcript.',
-    tables: ['goals', 'pursuit_transcripts'],
+    tables: ['goals', 'goal_transcripts'],
     broken: expectNoRows(
       `SELECT goal_id, steps_completed FROM goals g WHERE status = 'active' AND steps_completed > 0
-       AND NOT EXISTS (SELECT 1 FROM pursuit_transcripts t WHERE t.goal_id = g.goal_id)`,
+       AND NOT EXISTS (SELECT 1 FROM goal_transcripts t WHERE t.goal_id = g.goal_id)`,
     ),
   },
   {
     name: 'whole_groups',
     promise: 'A transcript never separates a tool call from its answers.',
-    tables: ['pursuit_transcripts'],
+    tables: ['goal_transcripts'],
     broken(look) {
       const rows = look.all<{ goal_id: string; message: string }>(
-        'SELECT goal_id, message FROM pursuit_transcripts ORDER BY goal_id, seq',
+        'SELECT goal_id, message FROM goal_transcripts ORDER BY goal_id, seq',
       )
       const goals = new Map<string, Message[]>()
       for (const { goal_id, message } of rows) {
