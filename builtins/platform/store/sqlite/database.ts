@@ -55,20 +55,21 @@ export class Database {
   /** Number of writes at the last time that waiting for a lock failed. */
   #stuck: number | undefined
   #statements: WrittenStatement[] | undefined
-  readonly #group = new WriteGroup({
-    endOfTurn: () => this.#clock.yield(),
-    transact: (inside, committed) =>
-      this.waiting(() => {
-        this.#transact(inside, 'COMMIT')
-        committed()
-      }),
-    isShared: error => error instanceof DatabaseLockedError,
-  })
+  readonly #group: WriteGroup
 
   constructor(file: string, sqlite: Connection, clock: Clock) {
     this.file = file
     this.#sqlite = sqlite
     this.#clock = clock
+    this.#group = new WriteGroup({
+      clock,
+      transact: (inside, committed) =>
+        this.waiting(() => {
+          this.#transact(inside, 'COMMIT')
+          committed()
+        }),
+      isShared: error => error instanceof DatabaseLockedError,
+    })
   }
 
   version(): number {
