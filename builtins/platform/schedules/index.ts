@@ -1,5 +1,5 @@
 import { BundleParts } from '#core/checkpoints/contract'
-import { PendingMessages } from '#core/goals/contract'
+import { PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -23,6 +23,7 @@ import { alarmOperations, scheduleOperations } from './operations.ts'
 import { agentsDueByCycle, SCHEDULE_EFFECTS } from './repository.ts'
 import { schedulesForget } from './retention.ts'
 import { OwnSchedules, ScheduleBook } from './schedules.ts'
+import { schedulesSection } from './section.ts'
 import { settleCycles } from './slots.ts'
 import { scheduleWakeSource } from './wake-source.ts'
 
@@ -51,6 +52,7 @@ export default definePlugin({
     svc.event('alarm_fired', AlarmFired)
     svc.event('alarm_changed', AlarmChanged)
 
+    svc.add(PromptSections, schedulesSection(schedules))
     svc.add(PendingMessages, alarmMessages(svc))
     const hasWork = () => agentsDueByCycle(svc.use(Store))
     svc.tap('context_assembly', { name: 'schedules', stage: -10, hasWork }, (cycle: Cycle) => settleCycles(svc, cycle))

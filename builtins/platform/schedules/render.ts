@@ -2,7 +2,7 @@ import { idAndName } from '#lib/id-and-name'
 import type { Alarm, Schedule } from './contract.ts'
 
 /** Renders when a schedule is due. */
-function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
+export function timingOf({ every_n_cycles, every, cron, time_zone }: Schedule): string {
   if (every_n_cycles !== null) return every_n_cycles === 1 ? 'every cycle' : `every ${every_n_cycles} cycles`
   return every === null ? `${cron} (${time_zone})` : `every ${every} s`
 }

@@ -82,6 +82,19 @@ describe('a schedule', () => {
     })
   })
 
+  it('is shown to its agent when it chooses a goal, while it is enabled', async () => {
+    await using home = await testHostWithModel(OBLIGING, { builtins: [schedules], config: { daemon: FAR } })
+    const { kernel } = home
+    const id = await spawn(home)
+    await add({ kernel, id }, { every: 3600 })
+    const { schedule_id } = await add({ kernel, id }, { cron: '0 9 * * *', objective: 'Water the plants' })
+    await kernel.invoke('schedules.update', { schedule_id, enabled: false })
+    kernel.heartbeat.start()
+    await until(home, 'cycle_end')
+    const { prompt } = home.server.requests.at(-1)!
+    expect(prompt).toContain('do not choose them:\n- every 3600 s: Tidy up the notepad\n\n')
+  })
+
   it('with cron creates a goal at the time in its time zone', async () => {
     await using home = await testHostWithSchedules()
     const schedule = await add(home, { cron: '0 9 * * 1-5', time_zone: 'Europe/Berlin' })

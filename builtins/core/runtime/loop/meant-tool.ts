@@ -25,7 +25,7 @@ const HABITS: Readonly<Record<string, string>> = {
 /** Names that models use for the same parameter, from other agent frameworks and other tools. */
 const SAME_ARGUMENTS = [
   'path file_path filepath filename file_name file absolute_path paths',
-  'content contents file_content file_text text message body description',
+  'content contents file_content file_text text message body description entry note',
   'old_text old_string old_str old search find',
   'new_text new_string new_str new replace replacement',
   'command cmd',
