@@ -30,9 +30,11 @@ function jsonOf(result: unknown): string {
     text = JSON.stringify(result, function (this: Record<string, unknown>, key, value: unknown) {
       // A Buffer is a list of numbers by now.
       const given = this[key]
-      if (isHidden(value)) lost.add(kindOf(value))
-      else if (ArrayBuffer.isView(given)) lost.add(kindOf(given))
-      return typeof value === 'bigint' ? String(value) : value
+      const unknown = ArrayBuffer.isView(given) ? given : isHidden(value) ? value : undefined
+      if (!unknown) return typeof value === 'bigint' ? String(value) : value
+      lost.add(kindOf(unknown))
+      // Left out: a file of many megabytes, converted byte by byte, would block the process for seconds.
+      return undefined
     })
   } catch (error) {
     // The first line names the problem, such as a circular structure; further ones name JavaScript objects.

@@ -3,6 +3,7 @@ import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { idAndName } from '#lib/id-and-name'
+import { sanitizeLine } from '#lib/sanitize'
 import { reportedProblems } from '#platform/daemon/contract'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
 import { daemonProblem, frozenSince, nextOf } from './block-reasons.ts'
@@ -178,7 +179,7 @@ export class AgentDirectory implements Agents {
     const peers = await listPeers(this.#store, agent_id, limit)
     return peers.map(each => {
       const state = each.paused_at === null ? (each.objective ?? 'idle') : 'paused'
-      return `${idAndName(each)}: ${each.role}; ${state}`
+      return sanitizeLine(`${idAndName(each)}: ${each.role}; ${state}`)
     })
   }
 

@@ -6,6 +6,7 @@ import type { ToolSet } from '#core/runtime/contract'
 import { type PluginHandle, withTimeLimit } from '#kernel'
 import { idAndName } from '#lib/id-and-name'
 import { recordInput } from '#lib/recording-context'
+import { sanitizeLine } from '#lib/sanitize'
 import { Budget } from '#safety/budget/contract'
 import { fence } from '#safety/net/contract'
 import { Jail, Sandbox } from '#safety/sandbox/contract'
@@ -120,7 +121,7 @@ async function defaultModel(svc: PluginHandle): Promise<string> {
 /** Names other agents; undefined for a sub-agent, which answers to its parent alone, and where there are none. */
 export async function othersText(svc: PluginHandle, { agent_id, spawned_by }: AgentRow): Promise<string | undefined> {
   const found = spawned_by === null ? await svc.use(Agents).listOthers(agent_id, OTHERS) : []
-  const lines = found.map(each => `- ${idAndName(each)}: ${each.role}`)
+  const lines = found.map(each => sanitizeLine(`- ${idAndName(each)}: ${each.role}`))
   return lines.length === 0 ? undefined : ['Other agents:', ...lines].join('\n')
 }
 

@@ -21,7 +21,13 @@ export type InnerLife = (typeof INNER_LIFE)[number]
 
 /** A preset for agents: the file `profiles/<name>.yaml`. Unknown keys are ignored with a warning. */
 export const Profile = z.object({
-  name: z.string().min(1).max(64).describe('Name of its agents'),
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    // Names stand in file names, terminals and prompts.
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_C}/\\]+$/u, 'must not contain slashes, backslashes or control characters')
+    .describe('Name of its agents'),
   role: z
     .string()
     .min(1)

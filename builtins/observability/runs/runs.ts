@@ -29,6 +29,9 @@ import { SettingsNow } from './settings.ts'
 /** Checked before an id becomes part of a path. */
 const RUN_ID = /^run-\d{8}-\d{6}-[0-9a-f]{6}$/
 
+/** Time for which a read waits until logs and totals are current, in milliseconds; while writes wait, they lag. */
+const READ_WAIT_MS = 500
+
 /** Filter for runs; `agent` is an id or a name. */
 export type WantedRuns = Omit<RunFilter, 'agent_id' | 'alive'> & { agent?: string | undefined }
 
@@ -134,9 +137,7 @@ export class RunDirectory implements Runs {
   }
 
   async list(wanted: WantedRuns, page: ListWindow): Promise<Run[]> {
-    await this.#recorder.flush()
-    const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
-    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.refresh(run_id)))
+    await this.#waitBriefly(this.#refreshAll())
     const rows = await listRuns(this.#store, await this.#filter(wanted), page)
     return Promise.all(rows.map(async row => this.#toRun(await this.#withCounts(row))))
   }
@@ -187,6 +188,23 @@ export class RunDirectory implements Runs {
    * @throws RunNotFoundError
    */
   async refresh(run_id: string): Promise<void> {
+    const row = await this.row(run_id)
+    await this.#waitBriefly(this.#refresh(row))
+  }
+
+  async #refreshAll(): Promise<void> {
+    await this.#recorder.flush()
+    const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
+    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.refresh(run_id)))
+  }
+
+  /** Waits for the work, but not long: it needs writes, which a locked database delays, and reads go on. */
+  async #waitBriefly(work: Promise<void>): Promise<void> {
+    const over = new AbortController()
+    await Promise.race([work, this.#svc.clock.sleep(READ_WAIT_MS, over.signal)]).finally(() => over.abort())
+  }
+
+  async #refresh({ run_id }: RunRow): Promise<void> {
     await this.#recorder.flush()
     const row = await this.row(run_id)
     if (this.#recorder.followedRuns.includes(run_id)) return this.#recorder.catchUp(run_id)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { modelServer, RunningSvc, refuse, tempDir, text } from '../../support/index.ts'
 import Database from '../../support/sqlite.ts'
+import { until } from '../../support/until.ts'
 import { svc } from '../../support/vitest/warm.ts'
 import { startServer } from '../start-server.ts'
 import { entriesOf, type OpenApiDocument } from './document.ts'
@@ -165,7 +166,8 @@ describe('large or slow requests', () => {
   })
 
   it('with a body that never ends are given up, and others are answered meanwhile', async () => {
-    const { ask, port } = await startServer({ config: { server: { request_timeout: 0.5 } } })
+    const home = await startServer({ config: { server: { request_timeout: 0.5 } } })
+    const { ask, port } = home
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())
     let output = ''
@@ -183,6 +185,9 @@ describe('large or slow requests', () => {
     expect((await ask('/healthz')).status).toBe(200)
     await ended
     expect(output).toMatch(/^$|^HTTP\/1\.1 408 /)
+    // It is the client's mistake, so the log has no error.
+    await until(() => home.logged('ended before the body was complete').length > 0)
+    expect(home.log.filter(({ level }) => level >= 50)).toEqual([])
   })
 })
 

@@ -9,8 +9,9 @@ import runs from '#observability/runs/index'
 import retention from '#platform/retention/index'
 import { appendEvent, Store } from '#platform/store/contract'
 import { bookSpend } from '#safety/budget/contract'
-import { writeDirectly } from '../../support/direct-access.ts'
+import { ON_POSTGRES, writeDirectly } from '../../support/direct-access.ts'
 import { refuse, runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../support/index.ts'
+import Sqlite from '../../support/sqlite.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { run as runTask, testHostWithTasks } from '../core/tasks/tasks-host.ts'
 import {
@@ -591,8 +592,26 @@ describe('GET /runs', () => {
   async function listening() {
     const home = await running([finish], { builtins: [rest], clock: 'system' })
     const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-    return Object.assign(home, { get: (path: string) => fetch(`${url}${path}`) })
+    return Object.assign(home, { get: (path: string, init?: RequestInit) => fetch(`${url}${path}`, init) })
   }
+
+  it.skipIf(ON_POSTGRES)('answers before a write is refused that waits for the lock of another process', async () => {
+    await using home = await listening()
+    const id = await spawn(home)
+    const other = new Sqlite(join(home.root, '.svc', 'svc.db'))
+    other.exec('BEGIN IMMEDIATE')
+    const answered: string[] = []
+    const request = async (path: string, init?: RequestInit) => {
+      const { status } = await home.get(path, init)
+      answered.push(`${status} ${path}`)
+    }
+    const paused = request(`/agents/${id}/pause`, { method: 'POST' })
+    const paths = ['/runs', `/runs/${home.run_id}`, `/runs/${home.run_id}/trace`]
+    await Promise.all([paused, ...paths.map(path => request(path))])
+    other.close()
+    expect(answered.slice(0, 3).toSorted()).toEqual(paths.map(path => `200 ${path}`))
+    expect(answered[3]).toBe(`503 /agents/${id}/pause`)
+  })
 
   it('lists runs newest first, in pages with a total and a link to the next page', async () => {
     await using home = await listening()

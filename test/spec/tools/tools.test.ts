@@ -539,6 +539,13 @@ it('a schema is sent with its definitions in place, except one that contains its
 it('a tool whose result JSON cannot represent returns an error that says so', async () => {
   const returns = (name: string, result: () => unknown) =>
     tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
+  // Converting a large file byte by byte would block the process for seconds.
+  const unreadable = Object.defineProperty(new Uint8Array(1), 'length_in_text', {
+    enumerable: true,
+    get() {
+      throw new Error('the bytes were read')
+    },
+  })
   const odd = definePlugin({
     name: 'odd',
     setup(svc) {
@@ -546,7 +553,7 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
         returns('stream', async function* () {
           yield 'a word'
         }),
-        returns('map', () => ({ found: new Map([['a', 1]]), file: Buffer.from('x') })),
+        returns('map', () => ({ found: new Map([['a', 1]]), file: unreadable })),
         returns('loop', () => {
           const node: Record<string, unknown> = {}
           return Object.assign(node, { next: node })

@@ -344,10 +344,12 @@ function logFault(error: unknown, { id }: Target, { purpose }: ModelRequest, { l
   log.error({ agent_id: purpose.agent_id, stack }, `the provider of ${id} failed: ${errorMessage(error)}`)
 }
 
-function tookTooLong(to: Target, { share, total_timeout }: CallSettings): ModelError {
+function tookTooLong(to: Target, { share, total_timeout, governor }: CallSettings): ModelError {
   const whole = `model.total_timeout (${total_timeout} s)`
-  const problem = share === total_timeout ? whole : `${Math.round(share)} s, its share of ${whole}`
-  return fault(to, `it took longer than ${problem}`, { kind: 'timeout' })
+  const time = share === total_timeout ? whole : `${Math.round(share)} s, its share of ${whole}`
+  const { backing_off_ms, last_failure } = governor.state()
+  const cause = backing_off_ms > 0 ? `, because ${governor.provider} asked to wait (${last_failure})` : ''
+  return fault(to, `it took longer than ${time}${cause}`, { kind: 'timeout' })
 }
 
 function fault(

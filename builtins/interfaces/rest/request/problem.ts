@@ -24,7 +24,7 @@ export function problemHeaders(error: SvcError): Record<string, string> {
 }
 
 /** Converts what was thrown while a request was answered into an error that may be shown. */
-function shownError(error: unknown, { id: request_id, routeOptions }: FastifyRequest): SvcError {
+function shownError(error: unknown, { id: request_id, routeOptions, raw }: FastifyRequest): SvcError {
   if (error instanceof SvcError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   if (typeof code !== 'string') return unexpectedError(error, request_id)
@@ -36,6 +36,9 @@ function shownError(error: unknown, { id: request_id, routeOptions }: FastifyReq
   }
   if (code.startsWith('FST_') && typeof statusCode === 'number' && statusCode < 500) {
     return new MalformedRequestError({ problem: 'The URL or the Content-Length of the request is malformed.' })
+  }
+  if (raw.destroyed && !raw.complete) {
+    return new MalformedRequestError({ problem: 'The connection ended before the body was complete.' })
   }
   return unexpectedError(error, request_id)
 }

@@ -77,6 +77,15 @@ test('a wait that the provider asks for is capped at model.retry_cap', async () 
   expect(await traffic()).toMatchObject({ backing_off_ms: 60_000 })
 })
 
+test('a call that waits too long for a provider that asked to wait names the reason', async () => {
+  const { failing, clock, traffic } = await testHostWithGovernor([fault('429long')], { total_timeout: 30 })
+  await failing()
+  const waiting = failing()
+  await until(async () => (await traffic()).waiting === 1)
+  await clock.advance(30_000)
+  expect((await waiting).message).toMatch(/model\.total_timeout \(30 s\), because openai asked to wait \(HTTP 429/)
+})
+
 test('a provider that asks to wait does not hold up calls to others', async () => {
   const { failing, call } = await testHostWithGovernor([fault('429long')])
   await failing()
