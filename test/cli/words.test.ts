@@ -209,6 +209,20 @@ describe('command output', () => {
     }
   })
 
+  it('work for an agent is recorded without a daemon, which standard error says', async () => {
+    await using dir = await project()
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    for (const [words, printed] of [
+      [['goals', 'add', 'coder', 'Read a book'], /^… goal-\w+ {2}Read a book\n$/],
+      [['nudge', 'coder', 'Look'], /^nudge-/],
+      [['schedules', 'add', 'coder', 'Look', '--every', '3600'], /^sched-/],
+    ] as const) {
+      const { stdout, stderr } = await svc([...words], { cwd: dir.path })
+      expect(stdout).toMatch(printed)
+      expect(stderr).toContain('No daemon is running. Start it with: svc start')
+    }
+  })
+
   it('a goal is listed on one line, cut with an ellipsis, and shown in full by goals show and --json', async () => {
     await using dir = await project()
     const objective = `Read ${'many '.repeat(30)}books`
@@ -241,7 +255,7 @@ describe('command output', () => {
     expect(await svc(['pause'], { cwd: dir.path })).toMatchObject({ code: 2, stdout: '' })
     expect(JSON.parse(shown[2]!.stdout)[0].role).toBe(role)
     const nudged = await svc(['nudge', 'coder', '--', 'one\ntwo', '🦊', '--three'], { cwd: dir.path })
-    expect(nudged).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/nudge-[0-9a-f]{8}/) })
+    expect(nudged).toMatchObject({ code: 0, stdout: expect.stringMatching(/nudge-[0-9a-f]{8}/) })
   })
 })
 

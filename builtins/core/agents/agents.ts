@@ -125,9 +125,12 @@ export class AgentDirectory implements Agents {
 
   /** Returns the line that says why no agent works, or which problems modules report; undefined without either. */
   async notice(): Promise<string | undefined> {
+    return (await this.blockOfAll()) ?? ((await reportedProblems(this.#svc)).join('; ') || undefined)
+  }
+
+  async blockOfAll(): Promise<string | undefined> {
     const since = await frozenSince(this.#svc)
-    if (since === null)
-      return (await daemonProblem(this.#svc)) ?? ((await reportedProblems(this.#svc)).join('; ') || undefined)
+    if (since === null) return daemonProblem(this.#svc)
     return `The daemon has been frozen since ${isoTime(since)}: no agent works. Resume it with: svc daemon resume`
   }
 

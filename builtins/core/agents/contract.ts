@@ -284,6 +284,8 @@ export interface Agents {
   hasAlive(preset: string): Promise<boolean>
   /** Returns the number of agents by status, and the number of active goals. */
   counts(): Promise<Record<AgentStatus | 'goals_active' | 'total', number>>
+  /** Returns why no agent works, such as that no daemon runs; undefined if agents can. */
+  blockOfAll(): Promise<string | undefined>
   /** Describes what other live agents do, without sub-agents, one line each, at most `limit`. */
   peers(agent_id: string, limit: number): Promise<string[]>
   /** Other live agents without sub-agents, the newest first, at most `limit`. */

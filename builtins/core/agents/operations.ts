@@ -313,6 +313,7 @@ export const agentsNudge = operation({
   cli: { usage: 'nudge <id> <message...>', attachments: { images: 'image' } },
   mcp: true,
   errors: [...found, AgentDeadError, ImageRefusedError],
+  notice: services => services.use(OwnAgents).blockOfAll(),
   run: async ({ id, message, images }, { svc, effects }) => ({
     nudge_id: await svc.use(OwnAgents).nudge(id, message, effects, images),
   }),

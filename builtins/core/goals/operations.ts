@@ -230,6 +230,7 @@ export const goalsAdd = operation({
     CommandError,
     ConflictError,
   ],
+  notice: services => services.use(Agents).blockOfAll(),
   async run({ id, objective, priority, acceptance, after, deadline, parent_goal_id }, { svc, effects: also = [] }) {
     const { agent_id, died_at } = await svc.use(Agents).find(id)
     if (died_at !== null) throw new AgentDeadError({ agent_id })

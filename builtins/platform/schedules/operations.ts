@@ -148,6 +148,7 @@ export const schedulesAdd = operation({
   },
   mcp: true,
   errors: [...found, AgentDeadError, BadScheduleError, TooManySchedulesError, CommandError, ScheduleNotFoundError],
+  notice: services => services.use(Agents).blockOfAll(),
   async run({ id, ...given }, { svc, effects: also = [] }) {
     const agent_id = await liveAgent(svc, id)
     const { schedule_id, effects } = await svc.use(OwnSchedules).make({ agent_id, created_by: 'operator', ...given })

@@ -115,7 +115,10 @@ interface AnswerContext {
   narrowed: string
   /** Line that says which rows are hidden; empty when none are. */
   hidden: string
+  /** Line above the answer of a command that reads. */
   notice: string
+  /** Line on standard error below the answer of a command that writes: scripts read the answer. */
+  remark: string
   /** Message about the effect of Ctrl-C on the task; undefined where Ctrl-C only ends the command. */
   interruption: string | undefined
 }
@@ -126,10 +129,12 @@ function answerContext(
   { hidden = 0, notice = '' }: Surroundings = {},
 ): AnswerContext {
   const name = spec.operation?.hides
+  const reads = spec.operation?.http?.method === 'GET'
   return {
     narrowed: narrowing(spec, input),
     hidden: name && hidden > 0 ? hiddenLine(hidden, name) : '',
-    notice,
+    notice: reads ? notice : '',
+    remark: reads ? '' : notice,
     interruption: spec.operation ? interruptionOf(spec.operation.name, input) : undefined,
   }
 }
@@ -138,7 +143,7 @@ function answerContext(
 async function show(
   output: unknown,
   as: Renderer | undefined,
-  { narrowed, hidden, notice, interruption }: AnswerContext,
+  { narrowed, hidden, notice, remark, interruption }: AnswerContext,
   context: Context,
   signal: AbortSignal,
 ): Promise<number> {
@@ -157,6 +162,7 @@ async function show(
   else if (render) terminal.out(fitToColumns(printable(render(output as never)), terminal.columns))
   else terminal.out(renderOutput(output, { columns: terminal.columns, head: terminal.style.bold }))
   if (hidden && !json) terminal.out(hidden)
+  if (remark && !json) terminal.err(printable(remark))
   return exit?.(output as never) ?? 0
 }
 
