@@ -89,7 +89,7 @@ export function isFailure(type: string, data: Data): boolean {
 }
 
 function suffering({ level, mood, stressors }: Data): string {
-  const names = [stressors].flat().map(stressor => words((stressor as Data | undefined)?.name ?? stressor))
+  const names = [stressors].flat().map(stressor => words((stressor as Data | undefined)?.stressor))
   return `feels ${words(mood)}, ${words(level)}${names.length > 0 ? `: ${names.join(', ')}` : ''}`
 }
 
