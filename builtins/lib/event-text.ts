@@ -18,6 +18,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   agent_changed: ({ changes }) => `was changed: ${list(changes)}`,
   agent_deleted: () => 'was deleted',
   agent_died: () => 'died',
+  agent_imported: ({ was }) => `was imported from ${text(was)}`,
   agent_spawned: ({ preset }) => `spawned from ${text(preset)}`,
   alarm_changed: ({ alarm_id, change }) => `${text(alarm_id)} was ${text(change)}`,
   alarm_fired: ({ description }) => `has an alarm: ${text(description)}`,
@@ -65,6 +66,10 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   question_asked: ({ question }) => `asks: ${text(question)}`,
   schedule_changed: ({ schedule_id, change }) => `${text(schedule_id)} was ${text(change)}`,
   schedule_fired: () => 'received a goal from its schedule',
+  schedule_skipped: ({ slots, reason }) =>
+    `skipped ${pluralize(Number(slots), 'run')} of its schedule${because(reason)}`,
+  stressor_added: ({ stressor, note }) => `is burdened by ${words(stressor)}${because(note)}`,
+  stressor_eased: ({ stressor, note }) => `is relieved of ${words(stressor)}${because(note)}`,
   suffering_changed: ({ suffering_state }) => suffering(suffering_state as Data),
   swarm_learned: () => 'a swarm report was written',
   task_ended: ({ task_id, status, cancelled }) =>
@@ -89,7 +94,7 @@ export function isFailure(type: string, data: Data): boolean {
 }
 
 function suffering({ level, mood, stressors }: Data): string {
-  const names = [stressors].flat().map(stressor => words((stressor as Data | undefined)?.name ?? stressor))
+  const names = [stressors].flat().map(stressor => words((stressor as Data | undefined)?.stressor))
   return `feels ${words(mood)}, ${words(level)}${names.length > 0 ? `: ${names.join(', ')}` : ''}`
 }
 

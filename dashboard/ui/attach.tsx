@@ -36,11 +36,12 @@ export function useAttached(): Attached {
   const [images, show] = useState<readonly Attachment[]>([])
   // Several files may be read at once, so the rendered images may be out of date.
   const latest = useRef(images)
+  const [problem, setProblem] = useState('')
   const set = (all: readonly Attachment[]) => {
     latest.current = all
     show(all)
+    setProblem('')
   }
-  const [problem, setProblem] = useState('')
   const add = async (files: Iterable<File>) => {
     const read = await Promise.all([...files].map(readImage))
     const all = [...latest.current, ...read]
@@ -53,8 +54,8 @@ export function useAttached(): Attached {
         : size > MAX_CHARS
           ? 'The images exceed 12 MB in total. Attach smaller ones.'
           : ''
-    setProblem(found)
-    if (!found) set(all)
+    if (found) setProblem(found)
+    else set(all)
   }
   const take = (event: Event, files: FileList | undefined) => {
     if (!files?.length) return

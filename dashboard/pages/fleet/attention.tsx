@@ -1,6 +1,7 @@
+import { useState } from 'preact/hooks'
 import { useDaemon } from '../../api/daemon.ts'
 import { useModels } from '../../api/models.ts'
-import { useQuestions } from '../../api/waiting.ts'
+import { QUEUE, useQuestions } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { agentOf, labelOf } from '../../ui/text/agent-names.ts'
 import { plural, visible } from '../../ui/text/format.ts'
@@ -8,6 +9,8 @@ import type { Fleet, Member } from '../../ui/types.ts'
 
 /** Number of characters of a block reason by which the list is searched for its agents. */
 const FOUND_BY = 300
+/** Number of questions that are listed at first. */
+const QUESTIONS = 5
 
 /**
  * What needs the operator: a default model that is not available, problems of modules, calls to decide, questions to answer, and block
@@ -61,18 +64,7 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </p>
           </li>
         )}
-        {questions.map(({ question_id, agent_id, agent_name, question }) => (
-          <li key={question_id}>
-            <a class="button" href={to('agents', [agent_id])}>
-              Answer
-            </a>
-            <p>
-              <strong>
-                {visible(agentOf({ agent_id, agent_name }))} asks: {visible(question.split('\n\n', 1)[0]!)}
-              </strong>
-            </p>
-          </li>
-        ))}
+        <AskedQuestions />
         {summary.reasons.map(({ reason, agents, first }) => (
           <li key={reason}>
             <a
@@ -103,6 +95,41 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
         )}
       </ul>
     </section>
+  )
+}
+
+/** Open questions of agents, oldest first; only some at first, so that they do not push the agents out of view. */
+function AskedQuestions() {
+  const questions = useQuestions().data ?? []
+  const [isAll, setAll] = useState(false)
+  const shown = isAll ? questions : questions.slice(0, QUESTIONS)
+  const others = questions.length - shown.length
+  return (
+    <>
+      {shown.map(({ question_id, agent_id, agent_name, question }) => (
+        <li key={question_id}>
+          <a class="button" href={to('agents', [agent_id])}>
+            Answer
+          </a>
+          <p>
+            <strong class="clamp">
+              {visible(agentOf({ agent_id, agent_name }))} asks: {visible(question.split('\n\n', 1)[0]!)}
+            </strong>
+          </p>
+        </li>
+      ))}
+      {others > 0 && (
+        <li>
+          <button type="button" class="button" onClick={() => setAll(true)}>
+            Show
+          </button>
+          <p>
+            {others}
+            {questions.length === QUEUE && '+'} more {others === 1 ? 'question' : 'questions'} to answer.
+          </p>
+        </li>
+      )}
+    </>
   )
 }
 

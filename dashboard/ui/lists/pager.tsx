@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type Query, type QueryOptions, useLasting, useQuery } from '../../api/query.ts'
 import { type Place, refine, usePlace } from '../../routes.ts'
+import { Empty } from '../states.tsx'
 import { integer, plural } from '../text/format.ts'
 
 /** Number of rows on one page of a list. */
@@ -74,6 +75,7 @@ interface ListPage<T> {
   isEmpty: boolean
   /** Returns the number of rows, or only what they are if there are more pages. */
   title(one: string, many: string): string
+  /** Links to the pages before and after, below a message if this page has no rows. */
   pager: ComponentChildren
 }
 
@@ -101,6 +103,11 @@ export function usePage<T>(of: string, { filter = '', ask, on }: AskedPage<T>): 
     query: { ...query, data: rows },
     isEmpty: offset === 0 && rows?.length === 0,
     title: (one, many) => (offset === 0 && !hasNext ? plural(rows?.length ?? 0, one) : many),
-    pager: <Pager shown={rows?.length ?? 0} hasNext={hasNext} />,
+    pager: (
+      <>
+        {rows?.length === 0 && <Empty title={offset === 0 ? 'No matching entries.' : 'No entries on this page.'} />}
+        <Pager shown={rows?.length ?? 0} hasNext={hasNext} />
+      </>
+    ),
   }
 }

@@ -146,6 +146,42 @@ describe.skipIf(!hasChromium)("the dashboard's views of an agent", () => {
     await host.invoke('goals.abandon', { goal_id: goal.goal_id })
   })
 
+  it('questions: one that is answered elsewhere keeps its place, with the answer and what was typed', async () => {
+    const goal = { goal_id: 'goal-raced', agent_id: ann, objective: 'Choose a shape', reasoning: null }
+    await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+    const question = { agent_id: ann, goal_id: goal.goal_id, question: 'Round or square?', options: [] }
+    const asked = await host.home.kernel.use(Questions).ask({ ...question, call_id: 'call-raced' })
+    await go('overview')
+    await page.getByLabel('Your answer').fill('square, with round corners')
+    await host.invoke('questions.answer', { question_id: asked.question_id, answer: 'round' })
+    const card = page.locator('.request', { hasText: 'Round or square?' })
+    await card.locator('p', { hasText: /^answered .*: round$/ }).waitFor()
+    expect(await card.locator('.held').innerText()).toBe('Not sent: square, with round corners')
+    await go('memory')
+    await go('overview')
+    await page.getByRole('heading', { name: 'Nudge' }).waitFor()
+    expect(await card.count()).toBe(0)
+    await host.invoke('goals.abandon', { goal_id: goal.goal_id })
+  })
+
+  it('questions: the fleet lists the oldest ones, and all on demand', async () => {
+    const goal = { goal_id: 'goal-curious', agent_id: ann, objective: 'Ask much', reasoning: null }
+    await store().apply([insertGoal({ ...goal, origin: 'operator', priority: 5, place: 0, parent_goal_id: null })])
+    for (let n = 1; n <= 7; n++) {
+      const question = { agent_id: ann, goal_id: goal.goal_id, question: `Question ${n}?`, options: [] }
+      await host.home.kernel.use(Questions).ask({ ...question, call_id: `call-curious-${n}` })
+    }
+    await person.at('#/')
+    const answers = page.getByRole('link', { name: 'Answer', exact: true })
+    const row = page.getByRole('listitem').filter({ hasText: '2 more questions to answer.' })
+    await row.waitFor()
+    expect(await answers.count()).toBe(5)
+    await row.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('Question 7?').waitFor()
+    expect(await answers.count()).toBe(7)
+    await host.invoke('goals.abandon', { goal_id: goal.goal_id })
+  })
+
   it('inner life: shows stressors and when they are resolved, load and persona over time, and a crisis', async () => {
     const persona = { risk_tolerance: 0.3, social_drive: 0.5, concentration: 0.4, autonomy_level: 0.5, happiness: 0.2 }
     const moment = { agent_id: ann, severities: { loneliness: 0.6 }, persona, base: { ...persona, happiness: 0.5 } }

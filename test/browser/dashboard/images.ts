@@ -58,6 +58,7 @@ describe.skipIf(!hasChromium)('images on the dashboard', () => {
     await page.getByText('A blue field.').waitFor()
     await isShown('.by-user .pictures img')
     expect(await thumbs().count()).toBe(0)
+    expect(await page.getByText('is not a PNG, JPEG or WebP image.').count()).toBe(0)
     const asked = host.model!.requests.find(({ prompt }) => prompt.includes('What is this?'))!
     expect(asked.body.messages.at(-1)!.images).toEqual([URL_OF_PICTURE])
     await page.reload()

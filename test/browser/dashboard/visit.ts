@@ -221,6 +221,15 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await person.leave()
   })
 
+  it('says that a filter of a list matches nothing', async () => {
+    const person = await visitor(browser, still)
+    const page = await person.open('#/runs?status=crashed')
+    await page.getByText('No matching entries.').waitFor()
+    await page.getByLabel('Status').selectOption({ label: 'Any status' })
+    await page.getByText('No runs yet.').waitFor()
+    await person.leave()
+  })
+
   it('is not connected while a proxy answers with a page instead of the events, and asks ever less often', async () => {
     const person = await visitor(browser, still, 'delete globalThis.SharedWorker')
     const page = await person.open('#/models')

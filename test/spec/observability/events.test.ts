@@ -6,6 +6,7 @@ import models from '#core/models/index'
 import profiles from '#core/profiles/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
+import { describeEvent } from '#lib/event-text'
 import events from '#observability/events/index'
 import { Journal } from '#observability/events/journal'
 import { appendEvent, type EventEnvelope, Store } from '#platform/store/contract'
@@ -357,4 +358,17 @@ describe('the event log', () => {
     const opening = testHost({ builtins: [...MODULES, events], env: { SVC_EVENT_LOG_FSYNC: 'maybe' } })
     await expect(opening).rejects.toThrow(/SVC_EVENT_LOG_FSYNC/)
   })
+})
+
+it.each([
+  ['agent_imported', { was: 'coder-1' }, 'was imported from coder-1'],
+  [
+    'schedule_skipped',
+    { slots: 2, reason: 'the agent is paused' },
+    'skipped 2 runs of its schedule: the agent is paused',
+  ],
+  ['stressor_added', { stressor: 'financial_strain', severity: 0.4, note: '' }, 'is burdened by financial strain'],
+  ['stressor_eased', { stressor: 'financial_strain', note: 'paid' }, 'is relieved of financial strain: paid'],
+])('%s is described in a sentence', (type, data, sentence) => {
+  expect(describeEvent(type, data)).toBe(sentence)
 })

@@ -5,6 +5,7 @@ import memory from '#core/memory/index'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, type Events, z } from '#kernel'
+import { describeEvent } from '#lib/event-text'
 import daemon from '#platform/daemon/index'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { defineEffect, Effects, type EventEnvelope, Store } from '#platform/store/contract'
@@ -155,6 +156,10 @@ describe('the suffering of a running agent', () => {
     expect(received[0]).toMatchObject({ agent_id: id })
     const state = received[0]!.suffering_state as unknown as SufferingState & { changes: string[] }
     expect(state.changes).toContain('rising financial_strain')
+    // Lists of events show it as a sentence.
+    expect(describeEvent('suffering_changed', { ...received[0] })).toMatch(
+      /^feels [a-z]+, [a-z]+: ([a-z ]+, )*financial strain(, [a-z ]+)*$/,
+    )
     const [moment] = (await look(home, id, { limit: 1 })).history
     expect(moment).toMatchObject({ load: state.load, mood: state.mood })
   })
