@@ -25,8 +25,11 @@ export const Profile = z.object({
     .string()
     .min(1)
     .max(64)
-    // Names stand in file names, terminals and prompts.
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_C}/\\]+$/u, 'must not contain slashes, backslashes or control characters')
+    // Names stand in terminals and prompts.
+    .regex(
+      /^(?!(?:.*[/\\])?\.\.(?:[/\\]|$))[^\p{Cc}\p{Zl}\p{Zp}]+$/u,
+      'must not be a path such as ../x, nor contain line breaks or control characters',
+    )
     .describe('Name of its agents'),
   role: z
     .string()
