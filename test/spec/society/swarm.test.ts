@@ -343,8 +343,8 @@ describe('delegation to best_peer', () => {
     const route = () => home.kernel.invoke('swarm.route', { task: REVIEW }) as Promise<{ agent_id: string }[]>
     expect((await route()).map(({ agent_id }) => agent_id)[0]).toBe(zoe)
     home.kernel.heartbeat.start()
-    await until(() => outcomes.length === 3)
-    expect(outcomes).toEqual([
+    await until(() => outcomes.length >= 3)
+    expect(outcomes.slice(0, 3)).toEqual([
       expect.stringContaining(`${zoe} accepted`),
       expect.stringContaining(`${abe} accepted`),
       expect.stringContaining('Name an agent.'),
