@@ -74,3 +74,13 @@ function Skeleton() {
     </div>
   )
 }
+
+/** What the reader typed but did not send, because another decided meanwhile; nothing if there is none. */
+export function Unsent({ text }: { text: string | undefined }) {
+  if (!text) return null
+  return (
+    <p class="held">
+      Not sent: <q>{text}</q>
+    </p>
+  )
+}

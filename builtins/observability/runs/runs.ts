@@ -187,15 +187,14 @@ export class RunDirectory implements Runs {
    * dead or whose files are missing.
    * @throws RunNotFoundError
    */
-  async refresh(run_id: string): Promise<void> {
-    const row = await this.row(run_id)
-    await this.#waitBriefly(this.#refresh(row))
+  refresh(run_id: string): Promise<void> {
+    return this.#waitBriefly(this.#refresh(run_id))
   }
 
   async #refreshAll(): Promise<void> {
     await this.#recorder.flush()
     const open = (await openRuns(this.#store)).map(({ run_id }) => run_id)
-    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.refresh(run_id)))
+    await Promise.all([...new Set([...open, ...this.#recorder.followedRuns])].map(run_id => this.#refresh(run_id)))
   }
 
   /** Waits for the work, but not long: it needs writes, which a locked database delays, and reads go on. */
@@ -204,7 +203,7 @@ export class RunDirectory implements Runs {
     await Promise.race([work, this.#svc.clock.sleep(READ_WAIT_MS, over.signal)]).finally(() => over.abort())
   }
 
-  async #refresh({ run_id }: RunRow): Promise<void> {
+  async #refresh(run_id: string): Promise<void> {
     await this.#recorder.flush()
     const row = await this.row(run_id)
     if (this.#recorder.followedRuns.includes(run_id)) return this.#recorder.catchUp(run_id)

@@ -1,5 +1,5 @@
 import type { Query } from '../../api/query.ts'
-import { Loaded } from '../../ui/states.tsx'
+import { Loaded, Unsent } from '../../ui/states.tsx'
 import { Status } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/format.ts'
 import { When } from '../../ui/time.tsx'
@@ -26,11 +26,7 @@ export function Outcome({ query, unsent }: OutcomeProps) {
           </p>
         )}
       </Loaded>
-      {unsent && (
-        <p class="held">
-          Not sent: <q>{unsent}</q>
-        </p>
-      )}
+      <Unsent text={unsent} />
     </div>
   )
 }

@@ -3,7 +3,7 @@ import { useAction } from '../../../api/action.ts'
 import { api } from '../../../api/client.ts'
 import { never, useQuery } from '../../../api/query.ts'
 import { useQuestions } from '../../../api/waiting.ts'
-import { Loaded, Trouble } from '../../../ui/states.tsx'
+import { Loaded, Trouble, Unsent } from '../../../ui/states.tsx'
 import { Status } from '../../../ui/status.tsx'
 import { Words } from '../../../ui/text/conversation.tsx'
 import { visible } from '../../../ui/text/format.ts'
@@ -83,11 +83,7 @@ function Outcome({ question_id, unsent }: { question_id: string; unsent: string 
           </p>
         )}
       </Loaded>
-      {unsent && (
-        <p class="held">
-          Not sent: <q>{unsent}</q>
-        </p>
-      )}
+      <Unsent text={unsent} />
     </div>
   )
 }
