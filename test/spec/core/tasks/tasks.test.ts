@@ -470,8 +470,8 @@ describe('a one-shot task', () => {
     for (const table of ['task_runs', 'task_messages', 'sessions', 'tool_calls'])
       expect(await rows(home, `SELECT 1 FROM ${table}`)).toEqual([])
     // The log of the run is closed after the answer, because the answer does not depend on it.
-    const exits = () => rows(home, "SELECT exit FROM runs WHERE kind = 'task'")
-    await until(async () => (await exits()).every(row => row['exit']))
+    const exits = () => rows<{ exit: string | null }>(home, "SELECT exit FROM runs WHERE kind = 'task'")
+    await until(async () => (await exits()).every(({ exit }) => exit))
     expect(await exits()).toEqual([{ exit: 'interrupted' }])
   })
 
