@@ -31,6 +31,9 @@ export function Spawn({ onSpawned }: { onSpawned: () => void }) {
   )
 }
 
+/** The fields come after the dialog has opened, so it cannot set the focus by itself. */
+const focus = (field: HTMLElement | null) => field?.focus()
+
 function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
   const profiles = useQuery('profiles', { ask: () => api.profiles.list(), on: never })
   const spawn = useAction(async (wanted: Parameters<typeof api.agents.spawn>[0]) => {
@@ -61,7 +64,7 @@ function SpawnForm({ onSpawned }: { onSpawned: (agent_id: string) => void }) {
         <ActionForm action={spawn} submit="Spawn" onSubmit={submit}>
           <label>
             Preset
-            <select name="preset" required>
+            <select name="preset" required ref={focus}>
               {found.map(({ name, profile, error }) => (
                 <option key={name} value={name} disabled={Boolean(error)}>
                   {visible(`${name}: ${error ?? profile?.role ?? ''}`.slice(0, 120))}
