@@ -83,7 +83,12 @@ function All({ schedules, onChanged }: AllProps) {
           { name: 'Interval', kind: 'narrow', cell: schedule => visible(rhythmOf(schedule)) },
           { name: 'Next run', kind: 'narrow', labelled: true, cell: schedule => <Next schedule={schedule} /> },
           { name: 'Runs', kind: 'number', wide: true, cell: ({ fired }) => `${fired}×` },
-          { name: 'Created by', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          {
+            name: 'Created by',
+            kind: 'narrow',
+            wide: true,
+            cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag>,
+          },
           {
             name: 'Action',
             kind: 'narrow',
@@ -168,7 +173,12 @@ function Alarms({ alarms, onChanged }: AlarmsProps) {
           },
           { name: 'Time', cell: ({ at }) => moment(at) },
           { name: 'Due', kind: 'narrow', cell: ({ at }) => <When at={at} /> },
-          { name: 'Created by', wide: true, cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag> },
+          {
+            name: 'Created by',
+            kind: 'narrow',
+            wide: true,
+            cell: ({ created_by }) => <Tag>{visible(created_by)}</Tag>,
+          },
           {
             name: 'Action',
             kind: 'narrow',
