@@ -1,3 +1,4 @@
+import type { CallLimit } from '#core/models/contract'
 import type { Effect, PluginHandle } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
@@ -77,4 +78,18 @@ export async function endOverdue(svc: PluginHandle): Promise<void> {
 export function mayRun(svc: PluginHandle, goal_id: string): Promise<'now' | 'later' | 'never'> {
   const frozen = (svc.has(Freeze) && svc.use(Freeze).condition) || '1 = 0'
   return mayRunTools(svc.use(Store), goal_id, frozen)
+}
+
+const ACTIVE = "EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active')"
+
+/** Stops model calls for a goal that was ended meanwhile, such as by the operator. */
+export const endedGoalLimit: CallLimit = {
+  name: 'ended goal',
+  question: ({ goal_id, kind }) =>
+    goal_id === null || kind !== 'goal_pursuit' ? undefined : { sql: ACTIVE, params: [goal_id] },
+  async hold({ purpose }, active) {
+    if (active === 0) throw new GoalEndedError({ goal_id: String(purpose.goal_id), status: 'ended' })
+  },
+  async settle() {},
+  checks_waiting: true,
 }

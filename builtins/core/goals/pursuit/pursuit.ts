@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto'
-import { Agents, agentReach } from '#core/agents/contract'
-import { type ImageRef, imagesOf, readImages } from '#core/images/contract'
-import type { Message } from '#core/models/contract'
+import { agentReach } from '#core/agents/contract'
 import { Profiles } from '#core/profiles/contract'
 import {
   canonicalJson,
@@ -24,58 +22,33 @@ import type { Tool } from '#tools/toolkits/contract'
 import { PROCESS_OUTPUT, Processes } from '#tools/toolkits/shell/contract'
 import { GoalClaimCheck, NotAcceptedError } from '../acceptance/ending.ts'
 import { resultOf } from '../acceptance/result.ts'
-import { goalsBefore, readPlan } from '../acceptance/terms-repository.ts'
 import type { GoalsConfig } from '../config.ts'
-import { assemblyOf, canReadMessages, listAwaited } from '../context/assembly.ts'
-import { pendingMessagesFor, redactOutput, sanitizeNudge } from '../context/guarded.ts'
-import { earlierMessages, fitNudges } from '../context/nudges.ts'
-import { describeParked, openWorkOf } from '../context/open-work.ts'
-import {
-  blockedMessage,
-  causesMessage,
-  endedMessage,
-  goalMessage,
-  largerGoalMessage,
-  nudgeHint,
-  nudgeMessages,
-  pursuitParts,
-  stateMessage,
-  waitingMessage,
-} from '../context/prompt.ts'
-import { recallMemories } from '../context/recall.ts'
+import { assemblyOf, canReadMessages } from '../context/assembly.ts'
+import { pendingMessagesFor, redactOutput } from '../context/guarded.ts'
+import { openWorkOf } from '../context/open-work.ts'
+import { pursuitParts } from '../context/prompt.ts'
 import { sectionsFor } from '../context/sections.ts'
-import { lastGoals, withCheckedResults } from '../context/situation.ts'
-import { ActiveGoal, type GoalRow, type PursuedGoal, toolResult } from '../contract.ts'
+import { ActiveGoal, type PursuedGoal, toolResult } from '../contract.ts'
 import { abandonGoal, mayRun } from '../goals.ts'
 import {
-  awaitedGoals,
   beginDeferredCall,
   type CurrentGoal,
   deferCalls,
   dropTranscript,
-  findGoal,
   goalAtHand,
   loadTranscript,
-  markSubgoalsReported,
-  nudgesSince,
   parkGoal,
   recordAnswer,
   recordOutcome,
-  subgoalsOf,
   unansweredCalls,
-  unreportedSubgoals,
 } from '../repository.ts'
+import { type Called, PursuitNews } from './news.ts'
 import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
-import { Plan, planReminder, UPDATE_PLAN } from './plan.ts'
+import { Plan, UPDATE_PLAN } from './plan.ts'
 import { isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
-
-/** Memories of what happened to an agent outside of its work; a pursuit recalls them only as a part of its inner life. */
-const LIFE_EVENTS = { kind: 'life_event' }
-/** Heading of ended goals that may belong to other agents. */
-const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
 
 /** `goal_pursuit`: continues the loop where it stopped, and stores each event before the next step. */
 export async function pursue(
@@ -157,15 +130,6 @@ const UnusableAnswersError = defineError({
   message: (p: { problem: string }) => `The agent cannot go on: ${p.problem}`,
 })
 
-function userMessage(content: string, images: readonly ImageRef[] = []): Message {
-  return { role: 'user', content, ...imagesOf(images) }
-}
-
-/** A message that goes stale; summaries do not keep it as something the operator said. */
-function noticeMessage(content: string): Message {
-  return { role: 'user', content, is_notice: true }
-}
-
 const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<string>(), planned: new Set<string>() }
 
 /** Workspaces known to exist, for each project of this process. */
@@ -178,6 +142,8 @@ class Pursuit {
   readonly #goal: PursuedGoal
   readonly #cache: TranscriptCache
   readonly #summaries: Summaries
+  readonly #called: Called
+  readonly #news: PursuitNews
   #transcript = new Transcript([])
   /** The epoch of the lease under which the transcript was last written to. */
   #written: number | null
@@ -189,13 +155,6 @@ class Pursuit {
   #isFresh = false
   /** Writes of an answer without calls to run; they go into the next write, or the end of the cycle. */
   #unsaved: Effect[] = []
-  /** Ids of nudges, and of ended subgoals, in the prompt of the current model call. */
-  #reading: string[] = []
-  #reportedGoals: string[] = []
-  /** Whether this cycle has read the agent's state. */
-  #hasReadState = false
-  /** The writes that mark the messages of that prompt as read. */
-  #acknowledgements: readonly Effect[] = []
   /** When the calls of the last answer began, on the monotonic clock. */
   #began: number
 
@@ -207,6 +166,8 @@ class Pursuit {
     this.#goal = goal
     this.#written = goal.transcript_epoch
     this.#began = svc.clock.monotonic()
+    this.#called = calledFor(cycle, goal)
+    this.#news = new PursuitNews(svc, cycle, goal, this.#called)
     this.#summaries = new Summaries(svc, config, cycle, goal, () => this.#transcript)
   }
 
@@ -290,26 +251,13 @@ class Pursuit {
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       summarize: call => this.#summaries.next(call),
-      newMessages: () => this.#news(),
+      newMessages: () => this.#news.gather(this.#transcript.messages, this.#atHand),
       gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
       waits: text => this.#waits(text),
       mayBegin: () => this.#mayBegin(),
       defer: calls => this.#save([deferCalls({ call_ids: calls.map(({ call_id }) => call_id) })]),
-    }
-  }
-
-  /** The model to call, and the purpose of the call. */
-  get #called(): Pick<RunRequest, 'model' | 'purpose'> {
-    const { agent, profile } = assemblyOf(this.#cycle)
-    const { agent_id, cycle_num } = this.#cycle
-    const { root_agent_id } = agent
-    const { max_cost_usd, max_total_cost_usd } = profile
-    const payer = { root_agent_id, max_cost_usd, max_total_cost_usd }
-    return {
-      model: agent.model || profile.model || null,
-      purpose: { agent_id, goal_id: this.#goal.goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
     }
   }
 
@@ -389,124 +337,6 @@ class Pursuit {
     return (await pendingMessagesFor(this.#svc, agent_id, goal_id, wakes)).orders.length > 0
   }
 
-  /** Returns new messages: the goal at the beginning, and those of the operator between two steps. */
-  async #news(): Promise<Message[]> {
-    const { agent_id, goal_id } = this.#goal
-    const all = this.#atHand?.nudged ? await this.#svc.use(Agents).waitingNudges(agent_id) : []
-    const { nudges, waiting } = await fitNudges(this.#svc, all, this.#called)
-    this.#reading = nudges.map(nudge => nudge.nudge_id)
-    const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
-    const ended = this.#atHand?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []
-    this.#reportedGoals = ended.map(goal => goal.goal_id)
-    const news = await pendingMessagesFor(this.#svc, agent_id, goal_id, this.#atHand?.wakes ?? 0)
-    this.#acknowledgements = news.acknowledgements
-    const texts = news.texts.map(text => ({
-      ...userMessage(text),
-      ...(news.reports.includes(text) ? { is_report: true } : {}),
-    }))
-    const first = this.#transcript.messages.length === 0 ? [await this.#opening(messages)] : []
-    const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
-    const state = (await this.#newState()) ?? []
-    const subgoals = ended.length > 0 ? [await this.#endedMessage(heading, ended)] : []
-    const plan = planReminder(readPlan(this.#goal.plan), this.#transcript.messages) ?? []
-    const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
-    const operator = nudgeMessages(messages).map((text, n) => userMessage(text, nudges[n]!.images))
-    const hint = nudgeHint(messages, tools)
-    const more = waiting > 0 ? [waitingMessage(waiting)] : []
-    const blocked = this.#atHand?.blocked && texts.length + operator.length > 0 ? [await this.#blockedMessage()] : []
-    const notices = [state, plan, ...subgoals].flat().map(noticeMessage)
-    return [...first, ...notices, ...texts, ...operator, ...[...hint, ...more, ...blocked].map(noticeMessage)]
-  }
-
-  /** Says that a goal still waits, although its agent is asked to read messages. */
-  async #blockedMessage(): Promise<string> {
-    const { agent_id, goal_id } = this.#goal
-    const awaited = await awaitedGoals(this.#svc.use(Store), goal_id)
-    return blockedMessage(listAwaited(agent_id, awaited) || (await describeParked(this.#svc, goal_id)))
-  }
-
-  /** Returns the agent's state at the beginning of a cycle, if it is not in the conversation. */
-  async #newState(): Promise<string | undefined> {
-    if (this.#hasReadState) return undefined
-    this.#hasReadState = true
-    const { agent, profile } = assemblyOf(this.#cycle)
-    const sections = await sectionsFor(this.#svc, 'goal_state', agent, profile)
-    return stateMessage(profile, sections, this.#transcript.messages)
-  }
-
-  /** @param nudges messages of the operator that follow this one */
-  async #opening(nudges: readonly string[]): Promise<Message> {
-    const { agent, profile } = assemblyOf(this.#cycle)
-    const goal = this.#goal
-    const causes = goal.messages === null ? [] : (JSON.parse(goal.messages) as string[])
-    const before = goal.follows ? await goalsBefore(this.#svc.use(Store), goal.goal_id) : []
-    const ended = before.length > 0 ? [await this.#endedMessage(AWAITED_ENDED, before)] : []
-    const sections = await sectionsFor(
-      this.#svc,
-      'goal_opening',
-      agent,
-      profile,
-      { nudges: [...causes, ...nudges] },
-      goal,
-    )
-    const memories = await this.#recallMemories()
-    const last = goal.origin === 'operator' && goal.has_earlier ? await this.#lastGoals(before, memories) : []
-    const earlier = goal.was_nudged && goal.origin !== 'subgoal'
-    const context = [
-      ...(earlier ? [await earlierMessages(this.#svc, goal.agent_id, goal.created_at)] : []),
-      ...(await this.#causes(causes)),
-      ...(await this.#largerGoal()),
-      ...ended,
-      ...last,
-      ...sections.map(({ text }) => text),
-    ]
-    return userMessage(goalMessage(goal, context, memories, this.#svc.clock.ms()), readImages(goal.images))
-  }
-
-  /** Names the agent's last goals, because an operator's goal may refer to them. */
-  async #lastGoals(before: readonly GoalRow[], memories: readonly string[]): Promise<string[]> {
-    const { agent_id } = this.#goal
-    const goals = await lastGoals(this.#svc, agent_id, memories, before)
-    return goals.length > 0 ? [endedMessage('Your last goals, newest first:', goals, agent_id)] : []
-  }
-
-  /** Repeats the messages that led to the goal, because its objective is only one sentence. */
-  async #causes(messages: readonly string[]): Promise<string[]> {
-    if (messages.length === 0) return []
-    const read = messages.map(message => ({ message }))
-    const { nudges, waiting } = await fitNudges(this.#svc, read, this.#called)
-    return [
-      causesMessage(
-        nudges.map(({ message }) => message),
-        waiting,
-      ),
-    ]
-  }
-
-  /** Describes the goal that this one is a part of, and what the operator said meanwhile; empty for other goals. */
-  async #largerGoal(): Promise<string[]> {
-    const { agent_id, goal_id, origin, parent_goal_id } = this.#goal
-    if (origin !== 'subgoal' || parent_goal_id === null) return []
-    const store = this.#svc.use(Store)
-    const larger = await findGoal(store, parent_goal_id)
-    if (!larger) return []
-    const parts = await withCheckedResults(this.#svc, agent_id, await subgoalsOf(store, parent_goal_id))
-    const { nudges } = await fitNudges(this.#svc, await nudgesSince(store, agent_id, larger.created_at), this.#called)
-    const messages = nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message, true))
-    return [largerGoalMessage(larger, goal_id, parts, await Promise.all(messages), this.#svc.clock.ms())]
-  }
-
-  async #endedMessage(heading: string, goals: readonly GoalRow[]): Promise<string> {
-    const { agent_id } = this.#goal
-    return endedMessage(heading, await withCheckedResults(this.#svc, agent_id, goals), agent_id)
-  }
-
-  #recallMemories(): Promise<string[]> {
-    const { agent_id, objective } = this.#goal
-    const hasEconomy = assemblyOf(this.#cycle).profile.inner_life.includes('economy')
-    return recallMemories(this.#svc, agent_id, objective, true, hasEconomy ? undefined : LIFE_EVENTS)
-  }
-
   async #write(event: RunEvent): Promise<void> {
     const { agent_id, goal_id } = this.#goal
     if (event.type === 'outcome') {
@@ -530,15 +360,11 @@ class Pursuit {
     const rows = this.#transcript.answer(received, message, calls)
     // Leaves space for the results of these calls.
     const kept = this.#transcript.prune(this.#config.pursuit_transcript_max_messages - calls.length)
-    const read = this.#reading.length > 0 ? [this.#svc.use(Agents).nudgesDelivered(this.#reading)] : []
-    const reported = this.#reportedGoals.length > 0 ? [markSubgoalsReported({ goal_ids: this.#reportedGoals })] : []
     const intents = calls.filter(({ name }) => name !== FINISH_GOAL).map(call => this.#intent(call))
     this.#unsaved.push(
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
       recordSpend(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
-      ...read,
-      ...reported,
-      ...this.#acknowledgements,
+      ...this.#news.markRead(),
     )
     if (intents.length > 0) await this.#save([])
     this.#written = this.#cycle.lease.epoch
@@ -560,5 +386,17 @@ class Pursuit {
     if (effects.length === 0) return
     if ((await this.#cycle.save(effects)) === 'refused')
       throw new Error('the store refused the writes that a tool requested')
+  }
+}
+
+function calledFor(cycle: Cycle, { goal_id }: PursuedGoal): Called {
+  const { agent, profile } = assemblyOf(cycle)
+  const { agent_id, cycle_num } = cycle
+  const { root_agent_id } = agent
+  const { max_cost_usd, max_total_cost_usd } = profile
+  const payer = { root_agent_id, max_cost_usd, max_total_cost_usd }
+  return {
+    model: agent.model || profile.model || null,
+    purpose: { agent_id, goal_id, cycle_num, kind: 'goal_pursuit', ...payer },
   }
 }
