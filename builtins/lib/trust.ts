@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Ports } from '#kernel'
+import { succeeds } from './succeeds.ts'
 
 /**
  * Environment variable that trusts the project of this process, for a container, a systemd unit or a build where no
@@ -47,10 +48,7 @@ export async function trust(root: string, ports: TrustPorts & Pick<Ports, 'clock
  */
 export async function revokeTrust(root: string, ports: TrustPorts): Promise<boolean> {
   const { file } = await entryOf(root, ports)
-  return ports.files.rm(file).then(
-    () => true,
-    () => false,
-  )
+  return succeeds(ports.files.rm(file))
 }
 
 /** Returns the projects that this user trusts, by path. */

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { PluginHandle } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { RetentionRules } from '#platform/retention/contract'
 import { SharedFiles } from '#platform/store/contract'
 
@@ -12,10 +13,7 @@ export async function moveToTrash(svc: PluginHandle, agent_id: string): Promise<
   const places = [...FOLDERS.map(folder => [folder, agent_id] as const), ['agent_memory', `${agent_id}.json`] as const]
   for (const [folder, name] of places) {
     const from = join(project.svc, folder, name)
-    const there = await ports.files.access(from).then(
-      () => true,
-      () => false,
-    )
+    const there = await succeeds(ports.files.access(from))
     if (!there) continue
     await ports.files.mkdir(trash, { recursive: true, mode: 0o700 })
     await ports.files.rename(from, join(trash, folder))

@@ -1,5 +1,6 @@
 import { basename, join, relative } from 'node:path'
 import type { PluginHandle, Ports } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import { SharedFiles } from '#platform/store/contract'
 import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
@@ -138,10 +139,7 @@ export class CheckpointFiles {
     }
     for (let n = 1; ; n++) {
       const corrupt = `${file}${n === 1 ? '' : `.${n}`}.corrupt`
-      const taken = await this.#files.access(corrupt).then(
-        () => true,
-        () => false,
-      )
+      const taken = await succeeds(this.#files.access(corrupt))
       if (taken) continue
       await this.#files.rename(file, corrupt)
       return corrupt

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { errorMessage, type PluginHandle, z } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { Questions } from '#safety/questions/contract'
 import { ToolError } from '#tools/toolkits/contract'
 import { parseSkill } from './parse.ts'
@@ -39,10 +40,7 @@ export async function propose(
   const folder = join(svc.project.svc, DRAFTS_FOLDER, svc.ports.ids.make(name, 8))
   await files.mkdir(folder, { recursive: true, mode: 0o700 })
   await files.writeFile(join(folder, 'SKILL.md'), text)
-  const exists = await files.access(join(svc.project.root, 'skills', name, 'SKILL.md')).then(
-    () => true,
-    () => false,
-  )
+  const exists = await succeeds(files.access(join(svc.project.root, 'skills', name, 'SKILL.md')))
   const shown =
     body.length > MAX_SHOWN_CHARS
       ? `${body.slice(0, MAX_SHOWN_CHARS)}\n[…] Full text: ${join(folder, 'SKILL.md')}`
@@ -89,10 +87,7 @@ async function reportDeclined(
   file: string,
   answer: string | null,
 ): Promise<void> {
-  const isFirst = await svc.ports.files.unlink(file).then(
-    () => true,
-    () => false,
-  )
+  const isFirst = await succeeds(svc.ports.files.unlink(file))
   if (!isFirst) return
   const reason = answer === NO || answer === null ? '' : ` The reason: ${answer.slice(0, MAX_REASON_CHARS)}`
   const message = `The skill "${name}" that you proposed was declined; it is not in use.${reason}`

@@ -4,6 +4,7 @@ import type { PluginHandle } from '#kernel'
 import { type ChangedFile, changedFiles, PLAIN_DIFF } from '#lib/changed-files'
 import { gitRequest } from '#lib/git'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { succeeds } from '#lib/succeeds'
 import { type GivenFolder, Jail, type ProcessEnd, Sandbox } from '#safety/sandbox/contract'
 import { SnapshotFailedError } from './contract.ts'
 
@@ -172,10 +173,7 @@ export class Snapshots {
     const { files } = this.#svc.ports
     const found = await files.lstat(path).catch(() => undefined)
     if (!found?.isFile()) return 0
-    const isReadable = await files.access(path, files.constants.R_OK).then(
-      () => true,
-      () => false,
-    )
+    const isReadable = await succeeds(files.access(path, files.constants.R_OK))
     return isReadable ? found.size : undefined
   }
 

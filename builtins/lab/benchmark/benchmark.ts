@@ -1,5 +1,6 @@
 import { Profiles } from '#core/profiles/contract'
 import { InvalidInputError, type Issue, near, type PluginHandle } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { Shell } from '#tools/toolkits/shell/contract'
 import { measure, type Plan } from './bench.ts'
 import { type Benchmark, type BenchmarkOptions, type BenchmarkReport, Scenario, Scenarios } from './contract.ts'
@@ -121,13 +122,7 @@ function unknown(path: string, given: readonly string[], names: readonly string[
 /** Returns whether the shell rules allow agents to run programs such as node. */
 async function canRunPrograms(svc: PluginHandle): Promise<boolean> {
   if (!svc.has(Shell)) return false
-  return svc
-    .use(Shell)
-    .check('node --version')
-    .then(
-      () => true,
-      () => false,
-    )
+  return succeeds(svc.use(Shell).check('node --version'))
 }
 
 /**

@@ -16,6 +16,7 @@ import {
 } from '#kernel'
 import { INDEX_FILES, stemOf } from '#lib/plugin-file'
 import { readRegular } from '#lib/regular'
+import { succeeds } from '#lib/succeeds'
 import { compile, openRunner, type Runner, type Source } from './compiler.ts'
 import type { PluginFile, Supervisor } from './contract.ts'
 import { packageTimers } from './package-timers.ts'
@@ -115,10 +116,7 @@ export class Loader {
 
   /** Returns a plugin file that cannot be read, so that loading it reports why; undefined if it was removed meanwhile. */
   async #unread(file: string, error: unknown): Promise<PluginFile | undefined> {
-    const isThere = await this.#parts.ports.files.lstat(file).then(
-      () => true,
-      () => false,
-    )
+    const isThere = await succeeds(this.#parts.ports.files.lstat(file))
     return isThere ? pluginFile(file, { fingerprint: errorMessage(error), written_ms: 0 }) : undefined
   }
 
@@ -307,10 +305,7 @@ async function filesBelow(files: Ports['files'], folder: string): Promise<string
 }
 
 function exists(files: Ports['files'], path: string): Promise<boolean> {
-  return files.access(path).then(
-    () => true,
-    () => false,
-  )
+  return succeeds(files.access(path))
 }
 
 function pluginFile(file: string, { fingerprint, written_ms }: Omit<Look, 'sources'>): PluginFile {

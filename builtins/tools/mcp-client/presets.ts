@@ -1,5 +1,6 @@
 import { delimiter, isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import type { McpServerSettings } from './config.ts'
 
 /** Playwright's MCP server, in the version that was tested with the preset. */
@@ -83,10 +84,7 @@ async function browserArguments(parts: Parts, args: readonly string[]): Promise<
 async function findProgram({ ports: { env, files } }: Parts, name: string): Promise<string | undefined> {
   const paths = isAbsolute(name) ? [name] : (env.PATH ?? '').split(delimiter).map(folder => join(folder, name))
   for (const path of paths) {
-    const isThere = await files.access(path, files.constants.X_OK).then(
-      () => true,
-      () => false,
-    )
+    const isThere = await succeeds(files.access(path, files.constants.X_OK))
     if (isThere) return path
   }
   return undefined

@@ -3,6 +3,7 @@ import { Schemas } from '#core/runtime/contract'
 import { type PluginHandle, TimeLimitError, type Undo } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { orAbort } from '#lib/or-abort'
+import { succeeds } from '#lib/succeeds'
 import { appendEvent, isoTime, Store } from '#platform/store/contract'
 import type { ToolCall } from '#tools/toolkits/contract'
 import { answerOf, failureOf } from './answer.ts'
@@ -123,10 +124,7 @@ export class Server {
   async #ask(): Promise<void> {
     while (!this.#known && !this.#stop.signal.aborted) {
       // Failures are already logged and shown.
-      const isUp = await this.#connection.ready().then(
-        () => true,
-        () => false,
-      )
+      const isUp = await succeeds(this.#connection.ready())
       if (!isUp) await this.#svc.clock.sleep(this.#connection.rest, this.#stop.signal)
     }
   }

@@ -8,6 +8,7 @@ import {
 } from '#core/checkpoints/contract'
 import { errorMessage, SvcError } from '#kernel'
 import { readProblem } from '#lib/errors'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import { FileExistsError } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
@@ -30,10 +31,7 @@ export const exportAgent: HandWritten = async ({ id, output, force }, context) =
   }
   const { agent } = bundle.content as { agent: { agent_id: string } }
   const file = resolve(output === undefined ? `${agent.agent_id}.svcagent` : String(output))
-  const there = await ports.files.access(file).then(
-    () => true,
-    () => false,
-  )
+  const there = await succeeds(ports.files.access(file))
   if (there && force !== true) throw new FileExistsError({ file })
   await replaceFile(ports.files, file, `${text}\n`).catch(error => {
     const remedy = 'name another file with --output'

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Kernel } from '#kernel'
 import type { LogOptions } from '#lib/log'
+import { succeeds } from '#lib/succeeds'
 import type { CliProgram, Context } from '../context.ts'
 import { type CommandTree, type OperationRef, ReplacedByPluginError } from '../contract.ts'
 import { openWithWarnings } from '../process/warnings.ts'
@@ -44,13 +45,6 @@ async function replacedServices(root: string, { ports: { files } }: Context) {
   const tree = files.readFile(join(root, '.svc', 'commands.json'), 'utf8').then(text => JSON.parse(text))
   // The next process that runs the plugins rewrites a damaged file.
   const { provides = [] } = (await tree.catch(() => ({}))) as Partial<CommandTree>
-  const isThere = await Promise.all(
-    provides.map(({ file }) =>
-      files.access(file).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  )
+  const isThere = await Promise.all(provides.map(({ file }) => succeeds(files.access(file))))
   return provides.filter((_, at) => isThere[at])
 }

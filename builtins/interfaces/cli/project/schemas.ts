@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { ConfigKeyInfo, Ports } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import type { Context } from '../context.ts'
 import { isChild, runInChild } from '../process/child.ts'
@@ -60,12 +61,9 @@ export async function writeConfigSchema(root: string, context: Context): Promise
 /** Copies the packaged configuration schema where none exists yet, for when the plugins cannot be loaded. */
 export async function copyConfigSchema(root: string, { program, ports: { files } }: Context): Promise<boolean> {
   const file = join(root, '.svc', 'schema', 'config.json')
-  return files
-    .copyFile(join(program.packageRoot, 'dist', 'schema', 'config.json'), file, files.constants.COPYFILE_EXCL)
-    .then(
-      () => true,
-      () => false,
-    )
+  return succeeds(
+    files.copyFile(join(program.packageRoot, 'dist', 'schema', 'config.json'), file, files.constants.COPYFILE_EXCL),
+  )
 }
 
 /** Returns the JSON schema of a configuration file with these keys. */

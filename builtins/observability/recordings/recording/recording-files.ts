@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { constants, gunzip, gzip, gzipSync } from 'node:zlib'
 import type { PluginHandle } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import type { EventRow } from '#platform/store/contract'
 import { NotReplayableError, Recording, RecordingNotFoundError } from '../contract.ts'
@@ -166,10 +167,7 @@ export class RecordingFiles {
   }
 
   #exists(path: string): Promise<boolean> {
-    return this.#files.stat(path).then(
-      () => true,
-      () => false,
-    )
+    return succeeds(this.#files.stat(path))
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join, relative } from 'node:path'
 import type { PluginHandle } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
+import { succeeds } from '#lib/succeeds'
 import {
   type DatabaseImage,
   DatabaseImages,
@@ -119,10 +120,7 @@ export async function moveBack(
  */
 export async function backUp(svc: PluginHandle, from: string, target: string): Promise<DatabaseReport> {
   const { files, ids } = svc.ports
-  const there = await files.access(target).then(
-    () => true,
-    () => false,
-  )
+  const there = await succeeds(files.access(target))
   if (there) throw new FileExistsError({ file: target })
   const file = join(svc.project.svc, `${ids.make('.backup', 8)}.db`)
   const connections = await Connections.open(from, svc.clock)

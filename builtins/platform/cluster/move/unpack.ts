@@ -1,5 +1,6 @@
 import { dirname, join, sep } from 'node:path'
 import type { PluginHandle } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import type { DatabaseImage } from '#platform/store/contract'
 
 /** Folders of `.svc/` whose files are rows in a PostgreSQL database. */
@@ -39,10 +40,7 @@ export async function unpack(
 }
 
 async function moveIfExists({ files }: PluginHandle['ports'], from: string, to: string): Promise<void> {
-  const exists = await files.access(from).then(
-    () => true,
-    () => false,
-  )
+  const exists = await succeeds(files.access(from))
   if (!exists) return
   await files.mkdir(dirname(to), { recursive: true, mode: 0o700 })
   await files.rename(from, to)

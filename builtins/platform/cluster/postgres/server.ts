@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { dirname, join, relative } from 'node:path'
 import { errorMessage, type Ports } from '#kernel'
 import { MissingDependencyError } from '#lib/errors'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import { type LocalServer, ServerNotStartedError } from '../contract.ts'
 import { Connections } from './connection.ts'
@@ -45,10 +46,7 @@ export async function startServer(root: string, ports: Ports): Promise<LocalServ
   await files.mkdir(dirname(log), { recursive: true, mode: 0o700 })
   const output = await files.open(log, 'a', 0o600)
   try {
-    const made = await files.access(join(data, 'PG_VERSION')).then(
-      () => true,
-      () => false,
-    )
+    const made = await succeeds(files.access(join(data, 'PG_VERSION')))
     if (!made) await initialise({ root, data, bin, as, password: kept.password, log: output.fd }, ports)
     await replaceFile(files, serverFileOf(root), JSON.stringify(kept))
     const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200']

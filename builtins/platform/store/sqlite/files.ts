@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { DiskFullError, readProblem } from '#lib/errors'
+import { succeeds } from '#lib/succeeds'
 import { MIGRATIONS } from '#migrations'
 import { DatabaseInUseError, type DatabaseReport, DatabaseUnusableError, FileExistsError } from '../contract.ts'
 import { connect, identify } from './connection.ts'
@@ -245,10 +246,7 @@ function vacuumInto(beside: string) {
 }
 
 async function exists(files: Ports['files'], path: string): Promise<boolean> {
-  return files.stat(path).then(
-    () => true,
-    () => false,
-  )
+  return succeeds(files.stat(path))
 }
 
 /** Flushes a file, or the entries of a folder, to disk. */

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { errorMessage, type Ports } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import type { Context, HandWritten } from '../../context.ts'
 import { cannotWrite, makeFile, makeFolder } from '../../project/make-files.ts'
 import { copyConfigSchema, SCHEMA_OF, writeConfigSchema, writeProfileSchema } from '../../project/schemas.ts'
@@ -41,10 +42,7 @@ const SHIPPED_SCHEMA = /^# yaml-language-server: .*\n/
 const init: HandWritten = async ({ quiet }, context) => {
   const { ports, json } = context
   const root = resolve(context.named ?? ports.env.SVC_ROOT ?? process.cwd())
-  const isNew = await ports.files.stat(join(root, '.svc', 'config.yaml')).then(
-    () => false,
-    () => true,
-  )
+  const isNew = !(await succeeds(ports.files.stat(join(root, '.svc', 'config.yaml'))))
   const wishes = isNew && quiet !== true && !json ? await ask(context) : {}
   if (!wishes) return INTERRUPTED
   const result = await makeProject(root, context, { wishes })

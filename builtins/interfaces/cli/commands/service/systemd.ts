@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
+import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import type { Context, HandWritten } from '../../context.ts'
 import { presetsOf } from '../../process/announce.ts'
@@ -165,8 +166,5 @@ function systemctl({ spawn }: Ports, words: readonly string[]): Promise<{ code: 
 }
 
 async function isThere({ files }: Ports, file: string): Promise<boolean> {
-  return files.stat(file).then(
-    () => true,
-    () => false,
-  )
+  return succeeds(files.stat(file))
 }
