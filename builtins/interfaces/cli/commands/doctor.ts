@@ -4,20 +4,15 @@ import { errorMessage, type Kernel } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { DatabaseCopy } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
-import { NoProjectError, type OperationRef } from '../contract.ts'
+import { NoProjectError } from '../contract.ts'
 import { askDaemon } from '../operations/ask-daemon.ts'
+import { operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
 import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
 import { print, printable } from '../screen/printable.ts'
 import { wrap } from '../screen/width.ts'
 
-const CHECKS: OperationRef = {
-  name: 'doctor.checks',
-  preset: {},
-  http: { method: 'GET', path: '/doctor' },
-  reach: 'store',
-  rendered: false,
-}
+const CHECKS = operationRef('doctor.checks', 'GET', '/doctor')
 
 /** Diagnoses problems of the machine, the project and its processes. */
 const doctor: HandWritten = (_input, context) =>

@@ -5,6 +5,7 @@ import type { PluginHandle, Undo } from '#kernel'
 import { type McpConfig, type McpOffer, type McpPeer, TooManyMcpSessionsError } from '../contract.ts'
 import { Peer } from '../peer.ts'
 import { Replay } from './replay.ts'
+import { INVALID_REQUEST, PARSE_ERROR } from './rpc.ts'
 
 /** Delay before a disconnected client should reconnect, in milliseconds. */
 const RETRY_MS = 1_000
@@ -15,9 +16,6 @@ const STALL_MS = 30_000
 /** Error codes of the SDK's transports for an unknown session, and for a missing session id. */
 const NO_SESSION = -32001
 const NO_SESSION_YET = -32000
-/** JSON-RPC codes for a body that is not JSON, and for one that is not a valid message. */
-const PARSE_ERROR = -32700
-const INVALID_REQUEST = -32600
 
 export interface SessionsParts {
   svc: PluginHandle
@@ -38,10 +36,6 @@ export class Sessions {
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
-  }
-
-  get size(): number {
-    return this.#open.size
   }
 
   async answer(exchange: ProtocolExchange): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { z } from '#kernel'
+import { LineSplitter } from '#lib/line-splitter'
 import { maskJson, secretsIn } from '#lib/secrets'
 import type { McpList, McpOffer, McpPipes, McpStdioModule } from '../contract.ts'
 import { bareOffer } from '../offer.ts'
@@ -9,15 +10,14 @@ import { INVALID_REQUEST, MAX_MESSAGE_BYTES, PARSE_ERROR } from './rpc.ts'
 
 /** Time for answering open requests after the client has closed our standard input, in milliseconds. */
 const LAST_ANSWERS_MS = 1_000
-const NEWLINE = 10
 
 /** See `McpStdioModule`. */
 export const speak: McpStdioModule['speak'] = async (pipes, { operations, ports, version }) => {
-  const frames = new Frames(pipes)
+  const transport = new StdioTransport(pipes)
   const secrets = secretsIn(ports.env)
   const offer = bareOffer(operations, json => maskJson(json, secrets))
-  const peer = await Peer.connect(frames, { offer, ports, version, tenant: 'default' })
-  const ended = frames.ended.then(async () => {
+  const peer = await Peer.connect(transport, { offer, ports, version, tenant: 'default' })
+  const ended = transport.ended.then(async () => {
     await Promise.race([peer.idle(), ports.clock.sleep(LAST_ANSWERS_MS)])
     await peer.close()
   })
@@ -38,14 +38,15 @@ const Message = z.looseObject({
 })
 
 /** Reads and writes messages as lines of JSON. Answers an invalid line with the matching JSON-RPC error. */
-class Frames implements Transport {
+class StdioTransport implements Transport {
   readonly #pipes: McpPipes
   readonly ended: Promise<void>
   #end = () => {}
-  #parts: Buffer[] = []
-  #length = 0
-  /** Whether the rest of a line is skipped because the line is too long. */
-  #skipping = false
+  readonly #lines = new LineSplitter(
+    MAX_MESSAGE_BYTES,
+    line => this.#receive(line),
+    () => this.#refuse(INVALID_REQUEST, `A message may have at most ${MAX_MESSAGE_BYTES} bytes.`),
+  )
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: NonNullable<Transport['onmessage']>
@@ -78,33 +79,11 @@ class Frames implements Transport {
   }
 
   readonly #take = (chunk: Buffer | string): void => {
-    let rest = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)
-    for (let at = rest.indexOf(NEWLINE); at >= 0; at = rest.indexOf(NEWLINE)) {
-      this.#add(rest.subarray(0, at))
-      this.#line()
-      rest = rest.subarray(at + 1)
-    }
-    this.#add(rest)
+    this.#lines.add(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk))
   }
 
-  #add(bytes: Buffer): void {
-    if (this.#skipping || bytes.length === 0) return
-    this.#length += bytes.length
-    if (this.#length <= MAX_MESSAGE_BYTES) this.#parts.push(bytes)
-    else {
-      this.#parts = []
-      this.#skipping = true
-      this.#refuse(INVALID_REQUEST, `A message may have at most ${MAX_MESSAGE_BYTES} bytes.`)
-    }
-  }
-
-  #line(): void {
-    const text = Buffer.concat(this.#parts).toString('utf8').trim()
-    const skipped = this.#skipping
-    this.#parts = []
-    this.#length = 0
-    this.#skipping = false
-    if (text === '' || skipped) return
+  #receive(text: string): void {
+    if (text.trim() === '') return
     let value: unknown
     try {
       value = JSON.parse(text)

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import type { Clock, Ports } from '#kernel'
-import { Frames } from './frames.ts'
+import { LineSplitter } from '#lib/line-splitter'
 
 /**
  * Shell script that replaces itself with the program. A background process of its group waits for the end of a pipe
@@ -64,8 +64,8 @@ export class ProcessTransport implements Transport {
     this.#child = child
     this.#over = false
     const tooLong = () => this.#end(`it sent a message of more than ${LONGEST_MESSAGE / 1024 / 1024} MiB`)
-    const out = new Frames(LONGEST_MESSAGE, line => this.#receiveLine(line, parse), tooLong)
-    const err = new Frames(LONGEST_LINE, onErrorLine, onErrorLine)
+    const out = new LineSplitter(LONGEST_MESSAGE, line => this.#receiveLine(line, parse), tooLong)
+    const err = new LineSplitter(LONGEST_LINE, onErrorLine, onErrorLine)
     child.stdout?.on('data', (chunk: Buffer) => out.add(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.add(chunk))
     // Write errors of an ended process are ignored, because its end is reported instead.

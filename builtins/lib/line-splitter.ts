@@ -1,7 +1,7 @@
 const NEWLINE = 0x0a
 
 /** Splits a stream of bytes into lines. A line that exceeds the limit is reported once and skipped. */
-export class Frames {
+export class LineSplitter {
   readonly #most: number
   readonly #line: (line: string) => void
   readonly #tooLong: (beginning: string) => void
