@@ -1,5 +1,6 @@
 import { basename, extname, join, sep } from 'node:path'
 import { type Ports, SvcError } from '#kernel'
+import { shareCalls } from '#lib/share-calls'
 import { BadFileError } from '#lib/yaml'
 
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -39,8 +40,7 @@ export class FileCache<T> {
   readonly #options: FileCacheOptions<T>
   readonly #listings = new Map<string, Listing>()
   readonly #held = new Map<string, CachedValue<T>>()
-  readonly #reading = new Map<string, Promise<T | undefined>>()
-  readonly #pendingListings = new Map<string, Promise<ReadonlyMap<string, Found>>>()
+  readonly #list = shareCalls((folder: string) => this.#readListing(folder))
 
   constructor(options: FileCacheOptions<T>) {
     this.#options = options
@@ -50,13 +50,7 @@ export class FileCache<T> {
    * Returns the value of the file with this name; undefined if there is none.
    * @throws BadFileError, the same instance until the file changes
    */
-  read(name: string): Promise<T | undefined> {
-    const running = this.#reading.get(name)
-    if (running) return running
-    const reading = this.#read(name).finally(() => this.#reading.delete(name))
-    this.#reading.set(name, reading)
-    return reading
-  }
+  readonly read = shareCalls((name: string) => this.#read(name))
 
   /** Returns the files by name, sorted, with an error for each file whose name is ambiguous or invalid. */
   async list(): Promise<[name: string, found: Found][]> {
@@ -76,15 +70,6 @@ export class FileCache<T> {
       if (held) return held.value
     }
     return undefined
-  }
-
-  /** Lists a folder. Concurrent callers share one read. */
-  #list(folder: string): Promise<ReadonlyMap<string, Found>> {
-    const running = this.#pendingListings.get(folder)
-    if (running) return running
-    const pending = this.#readListing(folder).finally(() => this.#pendingListings.delete(folder))
-    this.#pendingListings.set(folder, pending)
-    return pending
   }
 
   async #readListing(folder: string): Promise<ReadonlyMap<string, Found>> {

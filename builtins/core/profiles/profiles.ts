@@ -1,6 +1,6 @@
-import { isAbsolute, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import { errorMessage, type Issue, type PluginHandle } from '#kernel'
+import { displayPath, PACKAGE_ROOT } from '#lib/package-root'
 import { type Profile, ProfileNotFoundError, type Profiles, ToolNames } from './contract.ts'
 import { FileCache } from './file-cache.ts'
 import { type ParsedProfile, parseProfile } from './profile.ts'
@@ -10,9 +10,6 @@ const FRESH_MS = 1_000
 const MAX_PROFILE_BYTES = 1024 * 1024
 /** Maximum size of a skill, in bytes. Skills are part of every prompt of their agents. */
 const MAX_SKILL_BYTES = 64 * 1024
-
-/** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
-const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
 /** Presets of the project, then those of the package; and skills that are single files. */
 export class ProfileFiles implements Profiles {
@@ -33,7 +30,7 @@ export class ProfileFiles implements Profiles {
     const common = { ports: svc.ports, show: (path: string) => displayPath(path, root) }
     this.#profiles = new FileCache({
       ...common,
-      folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE, 'profiles')],
+      folders: dir ? [resolve(root, dir)] : [join(root, 'profiles'), join(PACKAGE_ROOT, 'profiles')],
       extensions: ['.yaml', '.yml'],
       max_bytes: MAX_PROFILE_BYTES,
       parse: (text, file) => {
@@ -179,13 +176,4 @@ function modelDefaults({ config }: PluginHandle): Partial<Pick<Profile, 'max_tok
     ...(typeof max_tokens === 'number' ? { max_tokens } : {}),
     ...(typeof temperature === 'number' ? { temperature } : {}),
   }
-}
-
-/** Returns a path for display: relative to the project, or starting with `svc/` in the package. */
-function displayPath(path: string, root: string): string {
-  for (const [folder, prefix] of [[root, ''] as const, [PACKAGE, 'svc/'] as const]) {
-    const below = relative(folder, path)
-    if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below
-  }
-  return path
 }

@@ -1,6 +1,6 @@
-import { isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, relative, resolve, sep } from 'node:path'
 import { errorMessage, type PluginHandle, token } from '#kernel'
+import { displayPath, PACKAGE_ROOT } from '#lib/package-root'
 import { readRegular } from '#lib/regular'
 import { BadFileError } from '#lib/yaml'
 import { type Skill, SkillFolders, SkillNotFoundError } from './contract.ts'
@@ -12,9 +12,6 @@ const MAX_BYTES = 64 * 1024
 const MAX_SKILLS = 200
 /** Maximum number of files in one skill. */
 const MAX_FILES = 100
-
-/** The package's root: this module runs as source three folders below it, and bundled in `dist/`. */
-const PACKAGE = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../../../' : '../', import.meta.url))
 
 export interface FoundSkill extends Skill {
   /** Real path of the skill's folder. */
@@ -87,7 +84,7 @@ export class SkillFiles {
       ...(workspace ? [{ source: 'folder' as const, folder: join(workspace, '.agents/skills') }] : []),
       ...(home ? [{ source: 'user' as const, folder: join(resolve(home), '.agents/skills') }] : []),
       ...this.#svc.list(SkillFolders).map(({ folder }): Place => ({ source: 'plugin', folder })),
-      { source: 'package', folder: join(PACKAGE, 'profiles/skills') },
+      { source: 'package', folder: join(PACKAGE_ROOT, 'profiles/skills') },
     ]
     return all.filter(({ folder }, n) => all.findIndex(other => other.folder === folder) === n)
   }
@@ -107,7 +104,7 @@ export class SkillFiles {
     if (stamp === undefined) return undefined
     const known = this.#known.get(path)
     if (known?.stamp === stamp) return known.found
-    const file = this.#displayPath(path)
+    const file = displayPath(path, this.#svc.project.root)
     const bare = { name, description: '', license: null, allowed_tools: null, metadata: {}, body: '' }
     const common = { source, file, shadowed_by: null, folder: join(place, name) }
     let found: FoundSkill
@@ -126,14 +123,5 @@ export class SkillFiles {
     }
     this.#known.set(path, { stamp, found })
     return found
-  }
-
-  /** Returns a path for display: relative to the project, or starting with `svc/` in the package. */
-  #displayPath(path: string): string {
-    for (const [folder, prefix] of [[this.#svc.project.root, ''] as const, [PACKAGE, 'svc/'] as const]) {
-      const below = relative(folder, path)
-      if (!below.startsWith('..') && !isAbsolute(below)) return prefix + below
-    }
-    return path
   }
 }

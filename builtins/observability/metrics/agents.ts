@@ -1,9 +1,9 @@
 import { Agents } from '#core/agents/contract'
 import type { PluginHandle } from '#kernel'
+import { shareCalls } from '#lib/share-calls'
 import { Store } from '#platform/store/contract'
 import type { Metric } from './contract.ts'
 import { countPendingApprovals } from './repository.ts'
-import { shareCalls } from './share-calls.ts'
 
 /** Returns the six gauges of the specification, and what waits for the operator. */
 export function agentMetrics(svc: PluginHandle): Metric[] {

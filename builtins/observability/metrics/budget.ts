@@ -1,7 +1,7 @@
 import type { PluginHandle } from '#kernel'
+import { shareCalls } from '#lib/share-calls'
 import { Budget, type BudgetStatus } from '#safety/budget/contract'
 import type { Metric } from './contract.ts'
-import { shareCalls } from './share-calls.ts'
 
 /** Returns the state of the budget, when one exists. A limit that is not set has no sample. */
 export function budgetMetrics(svc: PluginHandle): Metric[] {

@@ -1,8 +1,8 @@
 import { errorMessage, type PluginHandle } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { shareCalls } from '#lib/share-calls'
 import { Store } from '#platform/store/contract'
 import { addCounts, readCounts } from './repository.ts'
-import { shareCalls } from './share-calls.ts'
 
 /** Maximum time that counts stay only in memory, in milliseconds; these are lost when the process is killed. */
 const KEPT_MS = 10_000

@@ -1,7 +1,7 @@
 import { HostToken, type PluginHandle } from '#kernel'
+import { shareCalls } from '#lib/share-calls'
 import { Daemon, Freeze } from '#platform/daemon/contract'
 import type { Metric } from './contract.ts'
-import { shareCalls } from './share-calls.ts'
 
 const PLUGIN_STATES = ['live', 'suspended', 'failed', 'disabled'] as const
 

@@ -1,9 +1,9 @@
 import { ContextUse } from '#core/models/contract'
 import { type PluginHandle, z } from '#kernel'
+import { shareCalls } from '#lib/share-calls'
 import { getValue, Store, setValue } from '#platform/store/contract'
 import type { Metric, Sample } from './contract.ts'
 import { EVENT_TOTALS, eventsAfter } from './repository.ts'
-import { shareCalls } from './share-calls.ts'
 
 /** Number of events read at once: few enough to process within milliseconds. */
 const BATCH = 1_000

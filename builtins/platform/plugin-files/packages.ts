@@ -2,6 +2,7 @@ import { createRequire, isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Ports } from '#kernel'
+import { PACKAGE_ROOT } from '#lib/package-root'
 import type { Source } from './compiler.ts'
 
 /** Matches imports of packages by name, static or not. */
@@ -9,9 +10,6 @@ const IMPORTS =
   /(?:\bfrom|\bimport|\brequire\s*\(|\bimport\s*\()\s*['"]((?:@[^'"/\n]+\/)?[^'"./@#\n][^'"/\n]*)[^'"\n]*['"]/g
 /** Maximum number of packages followed for one plugin. */
 const MAX_PACKAGES = 1_000
-
-/** The program's own package.json: three folders up in the source tree, one from the bundle. */
-const MANIFEST = new URL(import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json', import.meta.url)
 
 type Files = Pick<Ports['files'], 'readFile' | 'realpath'>
 
@@ -28,7 +26,9 @@ export async function packagesOf(files: Files, sources: readonly Source[]): Prom
     [...source.matchAll(IMPORTS)].map(([, name]) => ({ from: filename, name: String(name) })),
   )
   const folders = await foldersOf(files, imports)
-  const { dependencies, peerDependencies } = JSON.parse(await files.readFile(MANIFEST, 'utf8')) as Manifest
+  const { dependencies, peerDependencies } = JSON.parse(
+    await files.readFile(join(PACKAGE_ROOT, 'package.json'), 'utf8'),
+  ) as Manifest
   const ours = Object.keys({ ...dependencies, ...peerDependencies })
   const used = [...folders].flatMap(folder => {
     const name = ours.find(each => folder.endsWith(`/node_modules/${each}`))

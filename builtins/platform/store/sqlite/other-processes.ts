@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel'
 import { type WrittenStatement, withoutRecording } from '#lib/recording-context'
+import { shareCalls } from '#lib/share-calls'
 import type { NeighbourWrites } from '../contract.ts'
 import type { Database } from './database.ts'
 
@@ -44,7 +45,6 @@ export class OtherProcesses implements NeighbourWrites {
   #known: { recorder: Recorder | undefined; version: number } | undefined
   /** The recorder that knows this process; '' for none. */
   #registeredWith = ''
-  #registering: Promise<void> | undefined
 
   constructor(database: Database, clock: Clock, owner: string) {
     this.#database = database
@@ -124,12 +124,7 @@ export class OtherProcesses implements NeighbourWrites {
   }
 
   /** Registers this process. Resolves when the recorder has read that, or a time limit has passed. */
-  register(): Promise<void> {
-    this.#registering ??= withoutRecording(() => this.#register()).finally(() => {
-      this.#registering = undefined
-    })
-    return this.#registering
-  }
+  readonly register = shareCalls(() => withoutRecording(() => this.#register()))
 
   async #register(): Promise<void> {
     const { listener } = this
