@@ -2,6 +2,7 @@ import type { ImageRef } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
 import { defineError, type Effect, type Project, point, token, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { GivenFolder, SandboxStatus } from '#safety/sandbox/contract'
 
@@ -24,12 +25,7 @@ const summary = z.object({
     .describe('The objective of the active goal'),
 })
 /** Reference to an agent, by id or name. */
-export const AgentRef = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['coder-1a2b3c4d'] })
-  .describe('Agent id, or agent name if it is unique')
+export const AgentRef = idSchema('Agent id, or agent name if it is unique', 'coder-1a2b3c4d')
 
 /** Name of the agent that an entry belongs to, selected by `agentNameOf`. */
 export const AgentName = z.string().nullable().describe('Current name of the agent; null for a deleted one')

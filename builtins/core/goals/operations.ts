@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { ConflictError, defineError, type Effect, InvalidInputError, operation, type PluginHandle, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { oneLine } from '#lib/sanitize'
 import {
@@ -40,12 +41,7 @@ import {
 import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef
-const goalId = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A goal's id")
-  .meta({ examples: ['goal-9c8b7a6d5e4f'] })
+const goalId = idSchema("A goal's id", 'goal-9c8b7a6d5e4f')
 const priority = z.number().int().min(1).max(10).describe('Priority from 1 to 10; higher goes first')
 const acceptance = z
   .array(Acceptance)
@@ -367,9 +363,9 @@ function goalView({ claims_refused: _, deadline_at, ...row }: GoalRow, waits: Wa
     tokens: spend?.tokens ?? null,
     acceptance: readAcceptance(row.acceptance),
     plan: readPlan(row.plan),
-    deadline: deadline_at === null ? null : isoTime(deadline_at),
+    deadline: isoTime(deadline_at),
     unconfirmed: row.unconfirmed === 1,
     created_at: isoTime(row.created_at),
-    completed_at: row.completed_at === null ? null : isoTime(row.completed_at),
+    completed_at: isoTime(row.completed_at),
   }
 }

@@ -1,17 +1,13 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
 import { Memory, MemoryNotFoundError, MemoryRecord } from './contract.ts'
 
 const id = AgentRef
-const memory_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe('Id of the memory record')
-  .meta({ examples: ['mem-1a2b3c4d5e6f7a8b'] })
+const memory_id = idSchema('Id of the memory record', 'mem-1a2b3c4d5e6f7a8b')
 const MAX_HITS = 1000
 const LONGEST_THOUGHT = 10_000
 

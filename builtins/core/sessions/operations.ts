@@ -3,6 +3,7 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
 import { formatCount } from '#lib/format-count'
 import { idAndName } from '#lib/id-and-name'
+import { idSchema } from '#lib/id-schema'
 import { othersNotice } from '#lib/list'
 import { formatUsd } from '#lib/usd'
 import { DatedPage, Store } from '#platform/store/contract'
@@ -12,12 +13,7 @@ import { OwnSessions, toSession } from './sessions.ts'
 
 const agent_id = AgentRef
 const session_key = z.string().min(1).max(256)
-const session_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A session's id")
-  .meta({ examples: ['sess-1a2b3c4d5e6f'] })
+const session_id = idSchema("A session's id", 'sess-1a2b3c4d5e6f')
 /** Maximum size of metadata, in characters of JSON. */
 const MAX_METADATA = 16_384
 

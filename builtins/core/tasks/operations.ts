@@ -6,6 +6,7 @@ import { OtherAgentSessionError, SessionClosedError, SessionNotFoundError, Sessi
 import { IdempotencyKeyReusedError } from '#interfaces/rest/contract'
 import { type OperationCall, operation, type PluginHandle, z } from '#kernel'
 import { brief } from '#lib/brief'
+import { idSchema } from '#lib/id-schema'
 import { othersNotice, Page } from '#lib/list'
 import { stream } from '#lib/stream'
 import { describeTaskEnd, shownStatus } from '#lib/task-end'
@@ -34,22 +35,12 @@ import { OwnTasks } from './task-service.ts'
 const MAX_INSTRUCTION = 100_000
 
 const id = AgentRef
-const task_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A task's id")
-  .meta({ examples: ['task-1a2b3c4d5e6f'] })
+const task_id = idSchema("A task's id", 'task-1a2b3c4d5e6f')
 const tool_calls = z
   .boolean()
   .default(false)
   .describe('Whether to send events of tool calls too: tool_result and approval_requested')
-const session_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A session's id")
-  .meta({ examples: ['sess-1a2b3c4d5e6f'] })
+const session_id = idSchema("A session's id", 'sess-1a2b3c4d5e6f')
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 
 /** Maximum size of a schema, in characters of JSON: it is part of each prompt. */
@@ -77,7 +68,6 @@ const TaskInput = z.strictObject({
     .describe('Instruction for the agent, in plain words'),
   images: ImageInputs,
   max_steps: z
-    .number()
     .int()
     .min(1)
     .max(1000)

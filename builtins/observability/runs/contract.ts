@@ -1,13 +1,9 @@
 import { defineError, type Effect, token, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import type { EventEnvelope } from '#platform/store/contract'
 
 /** Reference to a run, as users enter it. */
-export const RunRef = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['run-20260102-030405-1a2b3c'] })
-  .describe("A run's id")
+export const RunRef = idSchema("A run's id", 'run-20260102-030405-1a2b3c')
 
 export const RUN_STATUSES = ['running', 'ended', 'crashed'] as const
 

@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { Acceptance } from '#core/goals/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import { Store } from '#platform/store/contract'
 import { CommandError } from '#tools/toolkits/shell/contract'
 import { shownAlarm } from './alarm-repository.ts'
@@ -20,18 +21,8 @@ import { OwnSchedules } from './schedules.ts'
 
 const id = AgentRef
 const agent = id.optional().describe('Id or name of the agent to filter by; all agents by default')
-const schedule_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A schedule's id")
-  .meta({ examples: ['sched-1a2b3c4d'] })
-const alarm_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("An alarm's id")
-  .meta({ examples: ['alarm-1a2b3c4d'] })
+const schedule_id = idSchema("A schedule's id", 'sched-1a2b3c4d')
+const alarm_id = idSchema("An alarm's id", 'alarm-1a2b3c4d')
 const found = [AgentNotFoundError, AmbiguousAgentError] as const
 const at = z
   .string()

@@ -9,6 +9,7 @@ import {
   z,
 } from '#kernel'
 import { callerName } from '#lib/caller-name'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { ApprovalSettings } from './config.ts'
@@ -27,12 +28,7 @@ import { type ApprovalRow, countApprovals, findApproval, listApprovals } from '.
 import { detail, renderApproval, renderQueue, summary } from './view.ts'
 
 const id = AgentRef
-const approval_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("An approval's id")
-  .meta({ examples: ['ap-1a2b3c4d5e6f'] })
+const approval_id = idSchema("An approval's id", 'ap-1a2b3c4d5e6f')
 const status = z
   .enum([...APPROVAL_STATUSES, 'decided', 'all'])
   .default('pending')

@@ -1,6 +1,7 @@
 import { AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { callerName } from '#lib/caller-name'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { Store } from '#platform/store/contract'
 import { GuardrailBlockedError } from '#safety/guardrails/contract'
@@ -16,12 +17,7 @@ import { answer, find } from './questions.ts'
 import { renderQuestion, renderQuestions } from './render.ts'
 import { listQuestions, numberOfQuestions, type QuestionFilter } from './repository.ts'
 
-const question_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A question's id")
-  .meta({ examples: ['q-1a2b3c4d5e6f'] })
+const question_id = idSchema("A question's id", 'q-1a2b3c4d5e6f')
 
 async function filterOf(
   svc: PluginHandle,

@@ -1,5 +1,6 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { DatedPage, type Dates, isoTime, Store } from '#platform/store/contract'
 import {
@@ -18,12 +19,7 @@ import { countThreads, listThreads, messageOf, messagesOfThread } from './reposi
 const agentId = AgentRef.describe(
   "An agent's id, or its name when only one has it; `operator` for the operator's mailbox",
 )
-const messageId = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['msg-1a2b3c4d5e6f'] })
-  .describe("A message's id")
+const messageId = idSchema("A message's id", 'msg-1a2b3c4d5e6f')
 /** Errors of an agent's id or name that cannot be resolved. */
 const refErrors = [AgentNotFoundError, AmbiguousAgentError] as const
 
@@ -96,7 +92,6 @@ export const messagesSend = operation({
     subject: z.string().max(1_000).default('').describe('Subject of the message'),
     reply_to: z.string().min(1).max(128).optional().describe('Id of the message that this one answers'),
     priority: z
-      .number()
       .int()
       .min(0)
       .max(9)

@@ -1,6 +1,7 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, AmbiguousAgentError } from '#core/agents/contract'
 import { operation, z } from '#kernel'
 import { formatCount } from '#lib/format-count'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { formatUsd } from '#lib/usd'
@@ -18,12 +19,7 @@ import { countRuns, listRuns, messagesOf } from './repository.ts'
 import { OwnPatterns } from './runner.ts'
 
 const ref = AgentRef
-const pattern_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .meta({ examples: ['pat-1a2b3c4d'] })
-  .describe('Id of a pattern run')
+const pattern_id = idSchema('Id of a pattern run', 'pat-1a2b3c4d')
 
 const names = z
   .array(ref)
@@ -55,7 +51,6 @@ const Start = {
   rounds: z.number().int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
   budget_usd: z.number().min(0).max(1e6).optional().describe('Maximum cost in dollars (default: patterns.budget_usd)'),
   budget_tokens: z
-    .number()
     .int()
     .min(0)
     .max(1e12)

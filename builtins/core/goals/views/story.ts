@@ -1,6 +1,7 @@
 import { lineOf } from '#core/memory/contract'
 import { Message } from '#core/models/contract'
 import { operation, type PluginHandle, z } from '#kernel'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { writerOf } from '#lib/transcript-text'
 import { isoTime, Store } from '#platform/store/contract'
@@ -12,12 +13,7 @@ const SHOWN = 4_000
 /** Maximum length of the arguments of a call in one line of output, in characters. */
 const LINE_CHARS = 200
 
-const goal_id = z
-  .string()
-  .min(1)
-  .max(128)
-  .describe("A goal's id")
-  .meta({ examples: ['goal-9c8b7a6d5e4f'] })
+const goal_id = idSchema("A goal's id", 'goal-9c8b7a6d5e4f')
 const Said = Message.extend({ at: z.iso.datetime() }).meta({ id: 'SaidMessage' })
 const ToolCall = z
   .object({
@@ -91,7 +87,7 @@ export const goalsCalls = operation({
       ...row,
       ok: is_error === null ? null : is_error === 0,
       started_at: isoTime(started_at),
-      ended_at: ended_at === null ? null : isoTime(ended_at),
+      ended_at: isoTime(ended_at),
     }))
   },
   count: ({ goal_id }, { svc }) => numberOfCalls(svc.use(Store), goal_id),

@@ -1,6 +1,7 @@
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { callerName } from '#lib/caller-name'
+import { idSchema } from '#lib/id-schema'
 import { Instant, Store } from '#platform/store/contract'
 import { ApprovalSettings } from '../config.ts'
 import {
@@ -50,7 +51,6 @@ const Grant = z.strictObject({
     ),
   until: Instant.optional().describe('Time at which the rule ends, such as 2026-01-31T18:00:00Z'),
   uses: z
-    .number()
     .int()
     .min(1)
     .max(1_000_000)
@@ -127,12 +127,7 @@ export const approvalsRule = operation({
   summary: 'Show an approval rule',
   description: 'Includes its conditions, its limit and the number of times it was used.',
   input: z.object({
-    rule_id: z
-      .string()
-      .min(1)
-      .max(128)
-      .describe("A rule's id")
-      .meta({ examples: ['rule-1a2b3c4d'] }),
+    rule_id: idSchema("A rule's id", 'rule-1a2b3c4d'),
   }),
   output: ApprovalRule,
   http: { method: 'GET', path: '/approval-rules/{rule_id}' },
@@ -150,12 +145,7 @@ export const approvalsRevoke = operation({
   summary: 'Revoke an approval rule',
   description: 'Matching calls wait for approval again from now on.',
   input: z.object({
-    rule_id: z
-      .string()
-      .min(1)
-      .max(128)
-      .describe("A rule's id")
-      .meta({ examples: ['rule-1a2b3c4d'] }),
+    rule_id: idSchema("A rule's id", 'rule-1a2b3c4d'),
   }),
   output: z.null(),
   http: { method: 'DELETE', path: '/approval-rules/{rule_id}', status: 204 },

@@ -1,6 +1,7 @@
 import { AgentName, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { defineError, operation, type PluginHandle, z } from '#kernel'
 import { idAndName } from '#lib/id-and-name'
+import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { isoTime, Store } from '#platform/store/contract'
 import { countTodos, findAnyTodo, type ListedTodo, markTodo, PRIORITIES, pageOfTodos, STATUSES } from './repository.ts'
@@ -64,12 +65,7 @@ export const todosMark = operation({
   summary: 'Mark a to-do item as done or open',
   description: 'The agent sees the change in its next cycle.',
   input: z.strictObject({
-    todo_id: z
-      .string()
-      .min(1)
-      .max(128)
-      .meta({ examples: ['task-1a2b3c4d'] })
-      .describe('Id of the to-do item, as svc todos shows it'),
+    todo_id: idSchema('Id of the to-do item, as svc todos shows it', 'task-1a2b3c4d'),
     status: z.enum(STATUSES),
   }),
   output: Todo,
@@ -98,7 +94,7 @@ function todoView({ task_id, due_date, created_at, completed_at, ...row }: Liste
     ...row,
     due: due_date,
     created_at: isoTime(created_at),
-    completed_at: completed_at === null ? null : isoTime(completed_at),
+    completed_at: isoTime(completed_at),
   }
 }
 
