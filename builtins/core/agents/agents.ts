@@ -116,7 +116,7 @@ export class AgentDirectory implements Agents {
     const { limit, offset, status, all } = wanted
     return this.#store.readCached(`status ${limit} ${offset} ${status ?? ''} ${all}`, async () => {
       const since = await frozenSince(this.#svc)
-      const frozen_since = since === null ? null : isoTime(since)
+      const frozen_since = isoTime(since)
       const found = (await this.summaries(wanted)).map(agent => ({ ...agent, frozen_since }))
       Object.freeze(found)
       return found
@@ -369,7 +369,7 @@ export class AgentDirectory implements Agents {
       folders: [...agent.folders],
       spawned_by: agent.spawned_by,
       created_at: isoTime(agent.created_at),
-      last_active: agent.last_active === null ? null : isoTime(agent.last_active),
+      last_active: isoTime(agent.last_active),
       next_run_at: agent.run_at === null || agent.run_at > 8.64e15 ? null : isoTime(agent.run_at),
       next: await nextOf(this.#svc, agent),
       cycle_count: agent.cycle_num,

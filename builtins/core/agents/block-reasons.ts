@@ -20,7 +20,7 @@ export async function nextOf(svc: PluginHandle, agent: AgentRow): Promise<NextRu
   const task = approval
     ? ` Its task ${approval.task_id} waits for your decision on ${approval.tool_name}: svc approve ${approval.approval_id}`
     : ''
-  return { reason: `${reason}${task}`, at: at === null ? null : isoTime(at) }
+  return { reason: `${reason}${task}`, at: isoTime(at) }
 }
 
 /**

@@ -42,7 +42,7 @@ function memberOf(row: FleetRow): FleetMember {
     held,
     waits_for,
     stuck: held !== null && waits_for === null,
-    last_active: row.last_active === null ? null : isoTime(row.last_active),
+    last_active: isoTime(row.last_active),
     next_run_at: runs(status) && row.run_at !== null && row.run_at < 8.64e15 ? isoTime(row.run_at) : null,
   }
 }

@@ -1,7 +1,7 @@
 import { ImageRef, readImages, writeImages } from '#core/images/contract'
 import { type PluginHandle, z } from '#kernel'
 import { Daemon } from '#platform/daemon/contract'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, listColumn, type Store } from '#platform/store/contract'
 import { insertLease, NEVER, parkLease, unparkLease } from '#platform/store/statements'
 import { GivenFolder } from '#safety/sandbox/contract'
 import { type AgentFilter, type AgentRow, type AgentStatus, type AgentSummary, NUDGES_AT_ONCE } from './contract.ts'
@@ -94,8 +94,8 @@ export function listSummaries(
 }
 
 /** Returns the number of sub-agents that have ended and are not removed yet. */
-export async function countEndedSubAgents(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM agents a WHERE ${ENDED_SUB_AGENT}`))?.n ?? 0
+export function countEndedSubAgents(store: Store): Promise<number> {
+  return countRows(store, `FROM agents a WHERE ${ENDED_SUB_AGENT}`)
 }
 
 export interface AliveRow {
@@ -226,9 +226,8 @@ export async function countAgents(
 }
 
 /** Returns the distinct models of live agents; an empty string is the default model. */
-export async function listModelsInUse(store: Store): Promise<string[]> {
-  const rows = await store.all<{ model: string }>('SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
-  return rows.map(({ model }) => model)
+export function listModelsInUse(store: Store): Promise<string[]> {
+  return listColumn(store, 'SELECT DISTINCT model FROM agents WHERE died_at IS NULL')
 }
 
 /** Maximum length of the role and the goal of another agent, in characters. */
@@ -321,13 +320,11 @@ export const claimName = defineEffect({
   name: 'agents.claim_name',
   mustChange: true,
   schema: z.object({ agent_id: z.string(), name: z.string() }),
-  statements: ({ agent_id, name }) => [
-    {
-      sql: `UPDATE agents SET name = ? WHERE agent_id = ? AND NOT EXISTS (SELECT 1 FROM agents
-            WHERE agent_id <> ? AND (agent_id = ? OR (name = ? AND died_at IS NULL)))`,
-      params: [name, agent_id, agent_id, name, name],
-    },
-  ],
+  statements: ({ agent_id, name }) => ({
+    sql: `UPDATE agents SET name = ? WHERE agent_id = ? AND NOT EXISTS (SELECT 1 FROM agents
+          WHERE agent_id <> ? AND (agent_id = ? OR (name = ? AND died_at IS NULL)))`,
+    params: [name, agent_id, agent_id, name, name],
+  }),
 })
 
 export const updateAgent = defineEffect({
@@ -340,13 +337,11 @@ export const updateAgent = defineEffect({
     workspace: z.string().optional(),
     folders: z.array(GivenFolder).readonly().optional(),
   }),
-  statements: ({ agent_id, model, role, workspace, folders }) => [
-    {
-      sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role),
-            workspace = coalesce(?, workspace), folders = coalesce(?, folders) WHERE agent_id = ?`,
-      params: [model, role, role, workspace, writeFolders(folders), agent_id],
-    },
-  ],
+  statements: ({ agent_id, model, role, workspace, folders }) => ({
+    sql: `UPDATE agents SET model = coalesce(?, model), role = coalesce(?, role), given_role = coalesce(?, given_role),
+          workspace = coalesce(?, workspace), folders = coalesce(?, folders) WHERE agent_id = ?`,
+    params: [model, role, role, workspace, writeFolders(folders), agent_id],
+  }),
 })
 
 function writeFolders(folders: readonly GivenFolder[] | undefined): string | undefined {
@@ -357,7 +352,7 @@ export const deleteAgent = defineEffect({
   name: 'agents.delete',
   mustChange: true,
   schema: z.object({ agent_id: z.string() }),
-  statements: ({ agent_id }) => [{ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }],
+  statements: ({ agent_id }) => ({ sql: 'DELETE FROM agents WHERE agent_id = ?', params: [agent_id] }),
 })
 
 /** Marks an agent as dead; its row stays. */
@@ -401,12 +396,8 @@ export const resumeAgent = defineEffect({
 export const insertNudge = defineEffect({
   name: 'nudges.insert',
   schema: z.object({ nudge_id: z.string(), agent_id: z.string(), message: z.string(), images: z.array(ImageRef) }),
-  statements: ({ nudge_id, agent_id, message, images }, now) => [
-    {
-      sql: 'INSERT INTO nudges (nudge_id, agent_id, message, images, created_at) VALUES (?, ?, ?, ?, ?)',
-      params: [nudge_id, agent_id, message, writeImages(images), now],
-    },
-  ],
+  statements: ({ images, ...row }, now) =>
+    insertInto('nudges', { ...row, images: writeImages(images), created_at: now }),
 })
 
 /** Marks nudges as read. Belongs in the commit that records the model's answer to the prompt that contained them. */
@@ -424,12 +415,10 @@ export const nudgesDelivered = defineEffect({
 export const agentHeld = defineEffect({
   name: 'agents.held',
   schema: z.object({ agent_id: z.string(), held_by: z.string().nullable() }),
-  statements: ({ agent_id, held_by }) => [
-    {
-      sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ? AND held_by IS DISTINCT FROM ?',
-      params: [held_by, agent_id, held_by],
-    },
-  ],
+  statements: ({ agent_id, held_by }) => ({
+    sql: 'UPDATE agents SET held_by = ? WHERE agent_id = ? AND held_by IS DISTINCT FROM ?',
+    params: [held_by, agent_id, held_by],
+  }),
 })
 
 /** Returns the number of agents whose cycle runs, and of cycles that are due. */
@@ -446,13 +435,11 @@ export async function countCycles(store: Store, now: number): Promise<{ running:
 export const recordAgentOutcome = defineEffect({
   name: 'agents.record_outcome',
   schema: z.object({ agent_id: z.string(), error: z.string().nullable(), waiting_for: z.string().nullable() }),
-  statements: ({ agent_id, error, waiting_for }) => [
-    {
-      sql: `UPDATE agents SET error = ?, waiting_for = ?, failures = CASE WHEN ? IS NULL THEN 0 ELSE failures + 1 END
-            WHERE agent_id = ?`,
-      params: [error, waiting_for, error, agent_id],
-    },
-  ],
+  statements: ({ agent_id, error, waiting_for }) => ({
+    sql: `UPDATE agents SET error = ?, waiting_for = ?, failures = CASE WHEN ? IS NULL THEN 0 ELSE failures + 1 END
+          WHERE agent_id = ?`,
+    params: [error, waiting_for, error, agent_id],
+  }),
 })
 
 export const AGENT_EFFECTS = [

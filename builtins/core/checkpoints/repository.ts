@@ -12,7 +12,7 @@ export const holdAgent = defineEffect({
   name: 'checkpoints.hold',
   mustChange: true,
   schema: Hold,
-  statements: ({ agent_id, owner }, now) => [takeLease(agent_id, owner, now + HOLD_MS)],
+  statements: ({ agent_id, owner }, now) => takeLease(agent_id, owner, now + HOLD_MS),
 })
 
 /** Releases the lease; refused when another process has taken it since. */
@@ -20,7 +20,7 @@ export const releaseAgent = defineEffect({
   name: 'checkpoints.release',
   mustChange: true,
   schema: Hold,
-  statements: ({ agent_id, owner }, now) => [returnLease(agent_id, owner, now)],
+  statements: ({ agent_id, owner }, now) => returnLease(agent_id, owner, now),
 })
 
 /** Returns live agents up to a limit, most recently active first. */

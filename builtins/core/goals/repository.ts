@@ -6,9 +6,11 @@ import {
   AMONG,
   allOf,
   type Condition,
+  countRows,
   type Dates,
   datesIn,
   defineEffect,
+  insertIf,
   jsonList,
   type ListWindow,
   type Store,
@@ -107,9 +109,9 @@ export function listGoals(
   )
 }
 
-export async function numberOfGoals(store: Store, agent_id: string, filter: GoalFilter): Promise<number> {
+export function numberOfGoals(store: Store, agent_id: string, filter: GoalFilter): Promise<number> {
   const { where, params } = condition(agent_id, filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM goals WHERE ${where}`, params))?.n ?? 0
+  return countRows(store, `FROM goals WHERE ${where}`, params)
 }
 
 /** Returns the tool call of a goal that runs now, with its begin: calls of one answer begin one after another. */
@@ -270,49 +272,37 @@ export const insertGoal = defineEffect({
     /** Order among the goals of the same commit. */
     place: z.number().int().default(0),
   }),
-  statements: (goal, now) => [
-    {
-      sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, reasoning, parent_goal_id, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE (? <> 'generated' OR NOT EXISTS
-              (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated'))
-            AND (? IS NULL OR EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active'))`,
-      params: [
-        goal.goal_id,
-        goal.agent_id,
-        goal.objective,
-        goal.priority,
-        goal.origin,
-        goal.reasoning,
-        goal.parent_goal_id,
-        now + goal.place,
-        goal.origin,
-        goal.agent_id,
-        goal.parent_goal_id,
-        goal.parent_goal_id,
-      ],
-    },
-  ],
+  statements: ({ agent_id, origin, parent_goal_id, place, ...row }, now) =>
+    insertIf(
+      'goals',
+      { ...row, agent_id, origin, parent_goal_id, created_at: now + place },
+      {
+        where: `(? <> 'generated' OR NOT EXISTS
+            (SELECT 1 FROM goals WHERE agent_id = ? AND status = 'active' AND origin = 'generated'))
+          AND (? IS NULL OR EXISTS (SELECT 1 FROM goals WHERE goal_id = ? AND status = 'active'))`,
+        params: [origin, agent_id, parent_goal_id, parent_goal_id],
+      },
+    ),
 })
 
 /** Keeps with a goal the messages that led to it, and their images; its first message shows them again. */
 export const keepMessages = defineEffect({
   name: 'goals.keep_messages',
   schema: z.object({ goal_id: z.string(), messages: z.array(z.string()), images: z.array(ImageRef) }),
-  statements: ({ goal_id, messages, images }) => [
-    {
-      sql: 'UPDATE goals SET messages = ?, images = ? WHERE goal_id = ?',
-      params: [JSON.stringify(messages), writeImages(images), goal_id],
-    },
-  ],
+  statements: ({ goal_id, messages, images }) => ({
+    sql: 'UPDATE goals SET messages = ?, images = ? WHERE goal_id = ?',
+    params: [JSON.stringify(messages), writeImages(images), goal_id],
+  }),
 })
 
 export const setPriority = defineEffect({
   name: 'goals.set_priority',
   mustChange: true,
   schema: z.object({ goal_id: z.string(), priority: z.number().int() }),
-  statements: ({ goal_id, priority }) => [
-    { sql: "UPDATE goals SET priority = ? WHERE goal_id = ? AND status = 'active'", params: [priority, goal_id] },
-  ],
+  statements: ({ goal_id, priority }) => ({
+    sql: "UPDATE goals SET priority = ? WHERE goal_id = ? AND status = 'active'",
+    params: [priority, goal_id],
+  }),
 })
 
 /** Ends an active goal; refused when it no longer is active. */
@@ -325,25 +315,21 @@ export const endGoal = defineEffect({
     result: z.string(),
     unconfirmed: z.boolean(),
   }),
-  statements: ({ goal_id, status, result, unconfirmed }, now) => [
-    {
-      sql: "UPDATE goals SET status = ?, result = ?, unconfirmed = ?, completed_at = ? WHERE goal_id = ? AND status = 'active'",
-      params: [status, result, unconfirmed, now, goal_id],
-    },
-  ],
+  statements: ({ goal_id, status, result, unconfirmed }, now) => ({
+    sql: "UPDATE goals SET status = ?, result = ?, unconfirmed = ?, completed_at = ? WHERE goal_id = ? AND status = 'active'",
+    params: [status, result, unconfirmed, now, goal_id],
+  }),
 })
 
 /** Marks the transcript of a goal that ends, by its first message, for retention. */
 export const endTranscript = defineEffect({
   name: 'goals.end_transcript',
   schema: z.object({ goal_id: z.string() }),
-  statements: ({ goal_id }, now) => [
-    {
-      sql: `UPDATE goal_transcripts SET ended_at = ? WHERE goal_id = ?
-            AND seq = (SELECT min(seq) FROM goal_transcripts WHERE goal_id = ?)`,
-      params: [now, goal_id, goal_id],
-    },
-  ],
+  statements: ({ goal_id }, now) => ({
+    sql: `UPDATE goal_transcripts SET ended_at = ? WHERE goal_id = ?
+          AND seq = (SELECT min(seq) FROM goal_transcripts WHERE goal_id = ?)`,
+    params: [now, goal_id, goal_id],
+  }),
 })
 
 export const dropTranscript = defineEffect({
@@ -409,23 +395,8 @@ export function goalCalls(store: Store, goal_id: string, longest: number, limit:
   )
 }
 
-export async function numberOfCalls(store: Store, goal_id: string): Promise<number> {
-  return (
-    (await store.get<{ n: number }>('SELECT count(*) AS n FROM tool_calls_view WHERE goal_id = ?', [goal_id]))?.n ?? 0
-  )
-}
-
-/** Returns the goal's calls without an outcome: journal ids by the model's call ids, and which of them never started. */
-export async function unansweredCalls(store: Store, goal_id: string) {
-  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
-    "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE goal_id = ? AND state <> 'done' ORDER BY started_at, call_id",
-    [goal_id],
-  )
-  return {
-    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
-    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(row => row.call_id)),
-    planned: new Set(rows.filter(({ state }) => state === 'planned').map(({ call_id }) => call_id)),
-  }
+export function numberOfCalls(store: Store, goal_id: string): Promise<number> {
+  return countRows(store, 'FROM tool_calls_view WHERE goal_id = ?', [goal_id])
 }
 
 /**
@@ -446,16 +417,17 @@ export async function mayRunTools(store: Store, goal_id: string, frozen: string)
 export const parkGoal = defineEffect({
   name: 'goals.park',
   schema: z.object({ goal_id: z.string(), wakes: z.number().int() }),
-  statements: ({ goal_id, wakes }) => [
-    { sql: 'UPDATE goals SET parked_wakes = ? WHERE goal_id = ?', params: [wakes, goal_id] },
-  ],
+  statements: ({ goal_id, wakes }) => ({
+    sql: 'UPDATE goals SET parked_wakes = ? WHERE goal_id = ?',
+    params: [wakes, goal_id],
+  }),
 })
 
 /** Ends the waiting of parked goals, because what they wait for ended with the daemon. */
 export const unparkGoals = defineEffect({
   name: 'goals.unpark',
   schema: z.object({}),
-  statements: () => [{ sql: 'UPDATE goals SET parked_wakes = NULL WHERE parked_wakes IS NOT NULL' }],
+  statements: () => ({ sql: 'UPDATE goals SET parked_wakes = NULL WHERE parked_wakes IS NOT NULL' }),
 })
 
 const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))

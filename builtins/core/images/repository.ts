@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
+import { AMONG, defineEffect, insertInto, jsonList, listColumn, type Store } from '#platform/store/contract'
 import { ImageRef } from './contract.ts'
 
 const Kept = ImageRef.omit({ name: true }).extend({ data: z.string().describe('Image data, as base64') })
@@ -9,22 +9,22 @@ export type ImageRow = z.infer<typeof Kept>
 export const keepImage = defineEffect({
   name: 'images.keep',
   schema: Kept,
-  statements: ({ sha256, media_type, width, height, bytes, data }, now) => [
-    {
-      sql: `INSERT INTO images (sha256, media_type, width, height, bytes, data, kept_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at`,
-      params: [sha256, media_type, width, height, bytes, data, now],
-    },
-  ],
+  statements: ({ sha256, media_type, width, height, bytes, data }, now) =>
+    insertInto(
+      'images',
+      { sha256, media_type, width, height, bytes, data, kept_at: now },
+      'ON CONFLICT (sha256) DO UPDATE SET kept_at = excluded.kept_at',
+    ),
 })
 
 /** Removes images, except those stored again since. */
 export const removeImages = defineEffect({
   name: 'images.remove',
   schema: z.object({ hashes: z.array(z.string()), before: z.number().int() }),
-  statements: ({ hashes, before }) => [
-    { sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`, params: [before, jsonList(hashes)] },
-  ],
+  statements: ({ hashes, before }) => ({
+    sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`,
+    params: [before, jsonList(hashes)],
+  }),
 })
 
 export function findImages(store: Store, hashes: readonly string[]): Promise<ImageRow[]> {
@@ -35,9 +35,6 @@ export function findImages(store: Store, hashes: readonly string[]): Promise<Ima
 }
 
 /** Returns the hashes of images stored before a time, oldest first. */
-export async function oldImages(store: Store, before: number): Promise<string[]> {
-  const rows = await store.all<{ sha256: string }>('SELECT sha256 FROM images WHERE kept_at < ? ORDER BY kept_at', [
-    before,
-  ])
-  return rows.map(({ sha256 }) => sha256)
+export function oldImages(store: Store, before: number): Promise<string[]> {
+  return listColumn(store, 'SELECT sha256 FROM images WHERE kept_at < ? ORDER BY kept_at', [before])
 }

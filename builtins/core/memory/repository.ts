@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, getValue, jsonList, RUN_OF, type Store } from '#platform/store/contract'
+import { AMONG, getValue, jsonList, listColumn, RUN_OF, type Store } from '#platform/store/contract'
 
 /** Key of the last event up to which completed goals have been stored. */
 export const CURSOR = { namespace: 'memory', key: 'goals_seq' } as const
@@ -22,12 +22,11 @@ export async function round(store: Store): Promise<Round> {
 }
 
 /** Returns agents in the order of their ids, after the given one. */
-export async function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
-    'SELECT agent_id FROM agents_view WHERE agent_id > ? ORDER BY agent_id LIMIT ?',
-    [after, limit],
-  )
-  return rows.map(({ agent_id }) => agent_id)
+export function agentsAfter(store: Store, after: string, limit: number): Promise<string[]> {
+  return listColumn(store, 'SELECT agent_id FROM agents_view WHERE agent_id > ? ORDER BY agent_id LIMIT ?', [
+    after,
+    limit,
+  ])
 }
 
 /** Returns the id of the current run, or null. */

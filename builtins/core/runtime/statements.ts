@@ -1,7 +1,15 @@
-/** Statements by which other modules may write to the journal of tool calls. */
+/** Statements by which other modules may write to the journal of tool calls, and the query for open ones. */
 import type { Message } from '#core/models/contract'
 import { z } from '#kernel'
-import { AMONG, type Condition, defineEffect, jsonList, RUN_OF, type Statement } from '#platform/store/contract'
+import {
+  AMONG,
+  type Condition,
+  defineEffect,
+  jsonList,
+  RUN_OF,
+  type Statement,
+  type Store,
+} from '#platform/store/contract'
 
 /** A planned call, as first recorded in the journal. */
 export const CallIntent = z.object({
@@ -29,7 +37,7 @@ export function insertCall(owner: CallOwner, intent: CallIntent, now: number): S
   const run = 'goal_id' in owner ? { sql: RUN_OF, id: null } : { sql: '?', id: owner.run_id }
   return {
     sql: `INSERT INTO tool_calls (call_id, model_call_id, agent_id, ${column}, epoch, step, tool, arguments, args_hash,
-            state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${run.sql})`,
+          state, started_at, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${run.sql})`,
     params: [
       call_id,
       id,
@@ -82,12 +90,12 @@ export function laterCalls(module: string) {
     deferCalls: defineEffect({
       name: `${module}.defer_calls`,
       schema: z.object({ call_ids: z.array(z.string()) }),
-      statements: ({ call_ids }) => [planCalls(call_ids)],
+      statements: ({ call_ids }) => planCalls(call_ids),
     }),
     beginDeferredCall: defineEffect({
       name: `${module}.begin_deferred_call`,
       schema: z.object({ call_id: z.string() }),
-      statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
+      statements: ({ call_id }, now) => startCall(call_id, 'planned', now),
     }),
   }
 }
@@ -136,4 +144,19 @@ export function closeCalls({ where, params }: Condition, outcome: string, now: n
 /** Deletes the calls of tasks. */
 export function deleteTaskCalls(task_ids: readonly string[]): Statement {
   return { sql: `DELETE FROM tool_calls WHERE task_id ${AMONG}`, params: [jsonList(task_ids)] }
+}
+
+/** Returns the calls of a goal or task that have no outcome yet. */
+export async function unansweredCalls(store: Store, owner: 'goal_id' | 'task_id', id: string) {
+  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
+    `SELECT model_call_id, call_id, state FROM tool_calls_view WHERE ${owner} = ? AND state <> 'done' ORDER BY started_at, call_id`,
+    [id],
+  )
+  return {
+    /** Ids of the calls, by the ids that the model gave them. */
+    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
+    /** Ids of those that have not started. */
+    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(({ call_id }) => call_id)),
+    planned: new Set(rows.filter(({ state }) => state === 'planned').map(({ call_id }) => call_id)),
+  }
 }

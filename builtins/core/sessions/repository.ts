@@ -3,9 +3,11 @@ import { z } from '#kernel'
 import {
   allOf,
   type Condition,
+  countRows,
   type Dates,
   datesIn,
   defineEffect,
+  insertIf,
   type ListWindow,
   type Store,
 } from '#platform/store/contract'
@@ -83,10 +85,9 @@ export function listSessions(
   ])
 }
 
-export async function countSessions(store: Store, filter: SessionFilter, idle_before: number): Promise<number> {
+export function countSessions(store: Store, filter: SessionFilter, idle_before: number): Promise<number> {
   const { where, params } = condition(filter, idle_before)
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${where}`, params)
-  return row?.n ?? 0
+  return countRows(store, `FROM sessions WHERE ${where}`, params)
 }
 
 function condition(
@@ -104,10 +105,9 @@ function condition(
   return allOf(parts)
 }
 
-export async function countIdle(store: Store, idle_before: number, of_tasks_before: number): Promise<number> {
+export function countIdle(store: Store, idle_before: number, of_tasks_before: number): Promise<number> {
   const params = [idle_before, of_tasks_before]
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM sessions WHERE ${OVER}`, params)
-  return row?.n ?? 0
+  return countRows(store, `FROM sessions WHERE ${OVER}`, params)
 }
 
 /** Refused when the agent is gone, or another running session of the user has the key. */
@@ -122,25 +122,20 @@ export const openSession = defineEffect({
     task: z.string(),
     metadata: z.record(z.string(), z.unknown()).nullable(),
   }),
-  statements: ({ session_id, agent_id, user_id, session_key, task, metadata }, now) => [
-    {
-      sql: `INSERT INTO sessions (session_id, agent_id, user_id, session_key, task, metadata, started_at, created_at, last_active)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL)
-            ON CONFLICT DO NOTHING`,
-      params: [
-        session_id,
+  statements: ({ agent_id, metadata, ...row }, now) =>
+    insertIf(
+      'sessions',
+      {
+        ...row,
         agent_id,
-        user_id,
-        session_key,
-        task,
-        metadata && JSON.stringify(metadata),
-        now,
-        now,
-        now,
-        agent_id,
-      ],
-    },
-  ],
+        metadata: metadata && JSON.stringify(metadata),
+        started_at: now,
+        created_at: now,
+        last_active: now,
+      },
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL)', params: [agent_id] },
+      'ON CONFLICT DO NOTHING',
+    ),
 })
 
 /** Closes a session. Refused if it is not running. */
@@ -148,12 +143,10 @@ export const closeSession = defineEffect({
   name: 'sessions.close',
   mustChange: true,
   schema: z.object({ session_id: z.string() }),
-  statements: ({ session_id }, now) => [
-    {
-      sql: "UPDATE sessions SET status = 'closed', completed_at = ? WHERE session_id = ? AND status = 'running'",
-      params: [now, session_id],
-    },
-  ],
+  statements: ({ session_id }, now) => ({
+    sql: "UPDATE sessions SET status = 'closed', completed_at = ? WHERE session_id = ? AND status = 'running'",
+    params: [now, session_id],
+  }),
 })
 
 /** Marks idle sessions as expired, all of them or one, and frees their keys. */
@@ -164,12 +157,10 @@ export const expireSessions = defineEffect({
     of_tasks_before: z.number().int(),
     session_id: z.string().optional(),
   }),
-  statements: ({ idle_before, of_tasks_before, session_id }, now) => [
-    {
-      sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${OVER} AND (? IS NULL OR session_id = ?)`,
-      params: [now, idle_before, of_tasks_before, session_id, session_id],
-    },
-  ],
+  statements: ({ idle_before, of_tasks_before, session_id }, now) => ({
+    sql: `UPDATE sessions SET status = 'expired', completed_at = ? WHERE ${OVER} AND (? IS NULL OR session_id = ?)`,
+    params: [now, idle_before, of_tasks_before, session_id, session_id],
+  }),
 })
 
 export const SESSION_EFFECTS = [openSession, closeSession, expireSessions, sessionUsed]

@@ -141,7 +141,7 @@ export function toSession({
     ...row,
     started_at: isoTime(started_at),
     last_active: isoTime(last_active),
-    completed_at: completed_at === null ? null : isoTime(completed_at),
+    completed_at: isoTime(completed_at),
     cost_usd: usdOf(cost_micros),
     tokens: row.input_tokens + row.output_tokens,
     metadata: metadata === null ? null : (JSON.parse(metadata) as Record<string, unknown>),

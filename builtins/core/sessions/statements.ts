@@ -12,13 +12,11 @@ export const sessionUsed = defineEffect({
     duration_ms: z.number().int().default(0),
     task: z.string().optional(),
   }),
-  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms, task }, now) => [
-    {
-      sql: `UPDATE sessions SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
-              cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ?,
-              task = CASE WHEN task = '' THEN ? ELSE task END
-            WHERE session_id = ?`,
-      params: [input_tokens, output_tokens, cost_micros, duration_ms, now, task ?? '', session_id],
-    },
-  ],
+  statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms, task }, now) => ({
+    sql: `UPDATE sessions SET input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
+            cost_micros = cost_micros + ?, duration_ms = duration_ms + ?, last_active = ?,
+            task = CASE WHEN task = '' THEN ? ELSE task END
+          WHERE session_id = ?`,
+    params: [input_tokens, output_tokens, cost_micros, duration_ms, now, task ?? '', session_id],
+  }),
 })

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, listColumn, type Store } from '#platform/store/contract'
 import type { FolderChange } from './contract.ts'
 
 /** A goal or task in which an agent works. */
@@ -37,37 +37,27 @@ const Began = z.object({
 export const beginChange = defineEffect({
   name: 'snapshots.begin',
   schema: Began,
-  statements: ({ change_id, agent_id, goal_id, task_id, folder, before_tree, problem }, now) => [
-    {
-      sql: `INSERT INTO folder_changes (change_id, agent_id, goal_id, task_id, folder, before_tree, problem, began_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [change_id, agent_id, goal_id, task_id, folder, before_tree, problem, now],
-    },
-  ],
+  statements: (row, now) => insertInto('folder_changes', { ...row, began_at: now }),
 })
 
 /** Records the snapshot at the end of a goal or task. */
 export const endChange = defineEffect({
   name: 'snapshots.end',
   schema: z.object({ change_id: z.string(), after_tree: z.string().nullable(), files: z.number().int().nullable() }),
-  statements: ({ change_id, after_tree, files }, now) => [
-    {
-      sql: 'UPDATE folder_changes SET after_tree = ?, files = ?, ended_at = ? WHERE change_id = ? AND ended_at IS NULL',
-      params: [after_tree, files, now, change_id],
-    },
-  ],
+  statements: ({ change_id, after_tree, files }, now) => ({
+    sql: 'UPDATE folder_changes SET after_tree = ?, files = ?, ended_at = ? WHERE change_id = ? AND ended_at IS NULL',
+    params: [after_tree, files, now, change_id],
+  }),
 })
 
 /** Records that a change was undone, or made again. */
 export const markUndone = defineEffect({
   name: 'snapshots.undone',
   schema: z.object({ change_id: z.string(), undone: z.boolean() }),
-  statements: ({ change_id, undone }, now) => [
-    {
-      sql: 'UPDATE folder_changes SET undone_at = ? WHERE change_id = ?',
-      params: [undone ? now : null, change_id],
-    },
-  ],
+  statements: ({ change_id, undone }, now) => ({
+    sql: 'UPDATE folder_changes SET undone_at = ? WHERE change_id = ?',
+    params: [undone ? now : null, change_id],
+  }),
 })
 
 /** Removes changes, such as old ones and those that changed nothing. */
@@ -96,11 +86,8 @@ export function openChanges(store: Store, { agent_id, goal_id, task_id }: Work):
 }
 
 /** Returns the ids of the goals and tasks that have changes which have not ended. */
-export async function openWork(store: Store): Promise<string[]> {
-  const rows = await store.all<{ id: string }>(
-    'SELECT coalesce(goal_id, task_id) AS id FROM folder_changes WHERE ended_at IS NULL',
-  )
-  return rows.map(({ id }) => id)
+export function openWork(store: Store): Promise<string[]> {
+  return listColumn(store, 'SELECT coalesce(goal_id, task_id) AS id FROM folder_changes WHERE ended_at IS NULL')
 }
 
 /** Returns the oldest changes that began before a time. */
@@ -109,9 +96,8 @@ export function oldChanges(store: Store, before: number, limit: number): Promise
 }
 
 /** Returns the number of changes that began before a time. */
-export async function countOldChanges(store: Store, before: number): Promise<number> {
-  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM folder_changes WHERE began_at < ?', [before])
-  return row?.n ?? 0
+export function countOldChanges(store: Store, before: number): Promise<number> {
+  return countRows(store, 'FROM folder_changes WHERE began_at < ?', [before])
 }
 
 /** Returns all recorded snapshots, by folder. */
@@ -130,12 +116,11 @@ export async function treesByFolder(store: Store): Promise<Map<string, string[]>
 /** Returns a change as shown. */
 export function shownChange(row: ChangeRow): FolderChange {
   const { before_tree: _, after_tree: __, subject, began_at, ended_at, undone_at, ...rest } = row
-  const timeOf = (ms: number | null) => (ms === null ? null : isoTime(ms))
   return {
     ...rest,
     subject: subject ?? '',
     began_at: isoTime(began_at),
-    ended_at: timeOf(ended_at),
-    undone_at: timeOf(undone_at),
+    ended_at: isoTime(ended_at),
+    undone_at: isoTime(undone_at),
   }
 }

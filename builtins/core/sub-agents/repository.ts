@@ -1,6 +1,6 @@
 import { adoptGoal, passTranscripts } from '#core/goals/statements'
 import { z } from '#kernel'
-import { AMONG, defineEffect, jsonList, type Store } from '#platform/store/contract'
+import { AMONG, countRows, defineEffect, insertInto, jsonList, listColumn, type Store } from '#platform/store/contract'
 import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
 
 export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 'completed_at' | 'result'> {
@@ -53,12 +53,10 @@ export function readWorkState(
 }
 
 /** Returns those of the agents that have a parent. */
-export async function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
-    `SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`,
-    [jsonList(agents)],
-  )
-  return rows.map(({ agent_id }) => agent_id)
+export function spawnedAmong(store: Store, agents: readonly string[]): Promise<string[]> {
+  return listColumn(store, `SELECT agent_id FROM agents_view WHERE spawned_by IS NOT NULL AND agent_id ${AMONG}`, [
+    jsonList(agents),
+  ])
 }
 
 export interface EndingRow {
@@ -150,30 +148,28 @@ export const takePlace = defineEffect({
     profile: z.string().nullable(),
     call_id: z.string().nullable(),
   }),
-  statements: (child, now) => [
-    {
-      sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, name, role, task, depth, max_cycles, goal_id, profile, call_id, created_at)
-            SELECT ?, agent_id, ?, ?, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
-              coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = a.agent_id), 0) AS depth,
-              (SELECT count(*) FROM sub_agents WHERE parent_agent_id = a.agent_id AND status = 'running') AS running
-              FROM agents_view a WHERE agent_id = ?) parent
-            WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
-      params: [
-        child.sub_agent_id,
-        child.name,
-        child.role,
-        child.task,
-        child.max_cycles,
-        child.goal_id,
-        child.profile,
-        child.call_id,
-        now,
-        child.parent_agent_id,
-        MAX_DEPTH,
-        MAX_CHILDREN,
-      ],
-    },
-  ],
+  statements: (child, now) => ({
+    sql: `INSERT INTO sub_agents (sub_agent_id, parent_agent_id, name, role, task, depth, max_cycles, goal_id, profile, call_id, created_at)
+          SELECT ?, agent_id, ?, ?, ?, depth + 1, ?, ?, ?, ?, ? FROM (SELECT agent_id, died_at,
+            coalesce((SELECT depth FROM sub_agents WHERE sub_agent_id = a.agent_id), 0) AS depth,
+            (SELECT count(*) FROM sub_agents WHERE parent_agent_id = a.agent_id AND status = 'running') AS running
+            FROM agents_view a WHERE agent_id = ?) parent
+          WHERE died_at IS NULL AND depth < ? AND running < ? ON CONFLICT DO NOTHING`,
+    params: [
+      child.sub_agent_id,
+      child.name,
+      child.role,
+      child.task,
+      child.max_cycles,
+      child.goal_id,
+      child.profile,
+      child.call_id,
+      now,
+      child.parent_agent_id,
+      MAX_DEPTH,
+      MAX_CHILDREN,
+    ],
+  }),
 })
 
 /** Ends a sub-agent; null keeps the stored result. Refused if it has already ended. */
@@ -186,22 +182,21 @@ export const endSubAgent = defineEffect({
     result: z.string().nullable(),
     ending: z.string().nullable(),
   }),
-  statements: ({ sub_agent_id, status, result, ending }, now) => [
-    {
-      sql: `UPDATE sub_agents SET status = ?, result = coalesce(?, result), ending = ?, completed_at = ?
-            WHERE sub_agent_id = ? AND status = 'running'`,
-      params: [status, result, ending, now, sub_agent_id],
-    },
-  ],
+  statements: ({ sub_agent_id, status, result, ending }, now) => ({
+    sql: `UPDATE sub_agents SET status = ?, result = coalesce(?, result), ending = ?, completed_at = ?
+          WHERE sub_agent_id = ? AND status = 'running'`,
+    params: [status, result, ending, now, sub_agent_id],
+  }),
 })
 
 /** Counts a cycle before it runs, so that a sub-agent whose process crashes every time also reaches its limit. */
 export const countCycle = defineEffect({
   name: 'sub_agents.count_cycle',
   schema: z.object({ sub_agent_id: z.string() }),
-  statements: ({ sub_agent_id }) => [
-    { sql: 'UPDATE sub_agents SET cycles = cycles + 1 WHERE sub_agent_id = ?', params: [sub_agent_id] },
-  ],
+  statements: ({ sub_agent_id }) => ({
+    sql: 'UPDATE sub_agents SET cycles = cycles + 1 WHERE sub_agent_id = ?',
+    params: [sub_agent_id],
+  }),
 })
 
 export const markReported = defineEffect({
@@ -230,12 +225,7 @@ export const waitFor = defineEffect({
 export const instruct = defineEffect({
   name: 'sub_agents.instruct',
   schema: z.object({ instruction_id: z.string(), sub_agent_id: z.string(), message: z.string() }),
-  statements: ({ instruction_id, sub_agent_id, message }, now) => [
-    {
-      sql: 'INSERT INTO sub_agent_instructions (instruction_id, sub_agent_id, message, created_at) VALUES (?, ?, ?, ?)',
-      params: [instruction_id, sub_agent_id, message, now],
-    },
-  ],
+  statements: (row, now) => insertInto('sub_agent_instructions', { ...row, created_at: now }),
 })
 
 export const markInstructionsRead = defineEffect({
@@ -252,16 +242,15 @@ export const markInstructionsRead = defineEffect({
 const REMOVABLE = `agents a WHERE a.spawned_by IS NOT NULL AND a.died_at < ? AND NOT EXISTS
   (SELECT 1 FROM goals_view g JOIN goals_view above ON above.goal_id = g.parent_goal_id WHERE g.agent_id = a.agent_id AND above.status = 'active')`
 
-export async function numberOfRemovable(store: Store, before: number): Promise<number> {
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${REMOVABLE}`, [before]))?.n ?? 0
+export function numberOfRemovable(store: Store, before: number): Promise<number> {
+  return countRows(store, `FROM ${REMOVABLE}`, [before])
 }
 
-export async function removable(store: Store, before: number, limit: number): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
-    `SELECT a.agent_id FROM ${REMOVABLE} ORDER BY a.died_at, a.agent_id LIMIT ?`,
-    [before, limit],
-  )
-  return rows.map(({ agent_id }) => agent_id)
+export function removable(store: Store, before: number, limit: number): Promise<string[]> {
+  return listColumn(store, `SELECT a.agent_id FROM ${REMOVABLE} ORDER BY a.died_at, a.agent_id LIMIT ?`, [
+    before,
+    limit,
+  ])
 }
 
 /**
@@ -275,7 +264,7 @@ export const keepOfRemoved = defineEffect({
     ...passTranscripts(sub_agent_id),
     {
       sql: `UPDATE sub_agents SET told_at = coalesce(told_at, ?) WHERE sub_agent_id = ? AND EXISTS
-              (SELECT 1 FROM goals_view g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
+            (SELECT 1 FROM goals_view g WHERE g.goal_id = sub_agents.goal_id AND g.parent_goal_id IS NOT NULL)`,
       params: [now, sub_agent_id],
     },
   ],

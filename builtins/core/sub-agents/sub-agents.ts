@@ -275,6 +275,6 @@ function subAgentView({ cost_micros, result, created_at, completed_at, ...row }:
     result: result === '' ? null : result.slice(0, LONGEST_RESULT),
     cost_usd: usdOf(cost_micros),
     created_at: isoTime(created_at),
-    completed_at: completed_at === null ? null : isoTime(completed_at),
+    completed_at: isoTime(completed_at),
   }
 }

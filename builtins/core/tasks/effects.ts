@@ -3,7 +3,7 @@ import { Message, ModelParameters } from '#core/models/contract'
 import { CallIntent, endCall, insertCall, laterCalls } from '#core/runtime/statements'
 import { Problem } from '#interfaces/rest/contract'
 import { type Effect, z } from '#kernel'
-import { defineEffect, type Statement } from '#platform/store/contract'
+import { defineEffect, insertIf, insertInto, type Statement } from '#platform/store/contract'
 import { isWaiting, TASK_ENDS } from './contract.ts'
 import type { MessageRow } from './run/transcript.ts'
 
@@ -35,36 +35,22 @@ export const insertTask = defineEffect({
   name: 'tasks.insert',
   mustChange: true,
   schema: NewTask,
-  statements: (task, now) => [
-    {
-      sql: `INSERT INTO task_runs (task_id, agent_id, session_id, user_id, instruction, max_steps, text, request_id,
-              response_schema, parameters, idempotency_key, request_hash, detached, owner, lease_until, created_at, images, may_ask, toolkits)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS
-            (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL) ON CONFLICT DO NOTHING`,
-      params: [
-        task.task_id,
-        task.agent_id,
-        task.session_id,
-        task.user_id,
-        task.instruction,
-        task.max_steps,
-        task.text,
-        task.request_id,
-        task.response_schema && JSON.stringify(task.response_schema),
-        task.parameters && JSON.stringify(task.parameters),
-        task.idempotency_key,
-        task.request_hash,
-        task.idempotency_key !== null,
-        task.owner,
-        now + LEASE_MS,
-        now,
-        writeImages(task.images),
-        task.may_ask,
-        task.toolkits && JSON.stringify(task.toolkits),
-        task.agent_id,
-      ],
-    },
-  ],
+  statements: ({ images, response_schema, parameters, toolkits, ...row }, now) =>
+    insertIf(
+      'task_runs',
+      {
+        ...row,
+        images: writeImages(images),
+        response_schema: response_schema && JSON.stringify(response_schema),
+        parameters: parameters && JSON.stringify(parameters),
+        toolkits: toolkits && JSON.stringify(toolkits),
+        detached: row.idempotency_key !== null,
+        lease_until: now + LEASE_MS,
+        created_at: now,
+      },
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL)', params: [row.agent_id] },
+      'ON CONFLICT DO NOTHING',
+    ),
 })
 
 const Hold = z.object({ task_id: z.string(), owner: z.string(), epoch: z.number().int() })
@@ -77,12 +63,10 @@ export const holdTask = defineEffect({
   name: 'tasks.hold',
   mustChange: true,
   schema: Hold,
-  statements: ({ task_id, owner, epoch }, now) => [
-    {
-      sql: "UPDATE task_runs SET lease_until = ? WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
-      params: [now + LEASE_MS, task_id, owner, epoch],
-    },
-  ],
+  statements: ({ task_id, owner, epoch }, now) => ({
+    sql: "UPDATE task_runs SET lease_until = ? WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
+    params: [now + LEASE_MS, task_id, owner, epoch],
+  }),
 })
 
 /** Renews the leases on the tasks that a process runs. */
@@ -104,15 +88,13 @@ export const takeTask = defineEffect({
   name: 'tasks.take',
   mustChange: true,
   schema: Hold,
-  statements: ({ task_id, owner, epoch }, now) => [
-    {
-      sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?, detached = 1,
-              interruptions = interruptions + CASE WHEN status = 'running' THEN 1 ELSE 0 END
-            WHERE task_id = ? AND epoch = ?
-              AND (status IN ('waiting_approval', 'waiting_answer') OR status = 'running' AND lease_until < ?)`,
-      params: [owner, now + LEASE_MS, task_id, epoch, now],
-    },
-  ],
+  statements: ({ task_id, owner, epoch }, now) => ({
+    sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?, detached = 1,
+            interruptions = interruptions + CASE WHEN status = 'running' THEN 1 ELSE 0 END
+          WHERE task_id = ? AND epoch = ?
+            AND (status IN ('waiting_approval', 'waiting_answer') OR status = 'running' AND lease_until < ?)`,
+    params: [owner, now + LEASE_MS, task_id, epoch, now],
+  }),
 })
 
 /** Takes a task from its process in order to end it. Refused if its state has changed. */
@@ -120,25 +102,21 @@ export const seizeTask = defineEffect({
   name: 'tasks.seize',
   mustChange: true,
   schema: Hold,
-  statements: ({ task_id, owner, epoch }, now) => [
-    {
-      sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?
-            WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval', 'waiting_answer')`,
-      params: [owner, now + LEASE_MS, task_id, epoch],
-    },
-  ],
+  statements: ({ task_id, owner, epoch }, now) => ({
+    sql: `UPDATE task_runs SET status = 'running', owner = ?, epoch = epoch + 1, lease_until = ?
+          WHERE task_id = ? AND epoch = ? AND status IN ('running', 'waiting_approval', 'waiting_answer')`,
+    params: [owner, now + LEASE_MS, task_id, epoch],
+  }),
 })
 
 /** Releases a task for another process, which takes it over at its next check. */
 export const releaseTask = defineEffect({
   name: 'tasks.release',
   schema: Hold,
-  statements: ({ task_id, owner, epoch }) => [
-    {
-      sql: "UPDATE task_runs SET lease_until = 0 WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
-      params: [task_id, owner, epoch],
-    },
-  ],
+  statements: ({ task_id, owner, epoch }) => ({
+    sql: "UPDATE task_runs SET lease_until = 0 WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'",
+    params: [task_id, owner, epoch],
+  }),
 })
 
 const Row = z.object({ seq: z.number().int(), message: Message })
@@ -182,23 +160,20 @@ export const recordOutcome = defineEffect({
 })
 
 function append(task_id: string, { seq, message }: MessageRow, now: number): Statement {
-  return {
-    sql: 'INSERT INTO task_messages (task_id, seq, message, created_at) VALUES (?, ?, ?, ?)',
-    params: [task_id, seq, JSON.stringify(message), now],
-  }
+  return insertInto('task_messages', { task_id, seq, message: JSON.stringify(message), created_at: now })
 }
 
 /** Adds the cost of a model call without an answer to the task. */
 export const chargeTask = defineEffect({
   name: 'tasks.charge',
   schema: Used.extend({ task_id: z.string() }),
-  statements: ({ task_id, ...used }) => [charge(task_id, used, 0)],
+  statements: ({ task_id, ...used }) => charge(task_id, used, 0),
 })
 
 function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z.infer<typeof Used>, steps: number) {
   return {
     sql: `UPDATE task_runs SET cost_micros = cost_micros + ?, input_tokens = input_tokens + ?,
-            output_tokens = output_tokens + ?, steps_taken = steps_taken + ? WHERE task_id = ?`,
+          output_tokens = output_tokens + ?, steps_taken = steps_taken + ? WHERE task_id = ?`,
     params: [cost_micros, input_tokens, output_tokens, steps, task_id],
   }
 }
@@ -211,15 +186,15 @@ export const recordText = defineEffect({
   name: 'tasks.record_text',
   schema: Hold.extend({ until: z.number().int(), text: z.string(), reset: z.number().int().optional() }),
   statements: ({ task_id, owner, epoch, until, text, reset }) => {
-    const isHeld = 'EXISTS (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?)'
-    const held = [task_id, owner, epoch]
-    const insert = (place: number, words: string): Statement => ({
-      sql: `INSERT INTO task_texts (task_id, until, text) SELECT ?, ?, ? WHERE ${isHeld} ON CONFLICT DO NOTHING`,
-      params: [task_id, place, words, ...held],
-    })
-    const before = `DELETE FROM task_texts WHERE task_id = ? AND until < ? AND ${isHeld}`
+    const held = {
+      where: 'EXISTS (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?)',
+      params: [task_id, owner, epoch],
+    }
+    const insert = (place: number, words: string) =>
+      insertIf('task_texts', { task_id, until: place, text: words }, held, 'ON CONFLICT DO NOTHING')
+    const before = `DELETE FROM task_texts WHERE task_id = ? AND until < ? AND ${held.where}`
     return [
-      ...(reset === undefined ? [] : [{ sql: before, params: [task_id, reset, ...held] }, insert(reset, '')]),
+      ...(reset === undefined ? [] : [{ sql: before, params: [task_id, reset, ...held.params] }, insert(reset, '')]),
       ...(text === '' ? [] : [insert(until, text)]),
     ]
   },
@@ -260,32 +235,30 @@ export const endTask = defineEffect({
     question_ids: z.array(z.string()),
     duration_ms: z.number(),
   }),
-  statements: ({ task_id, owner, epoch, status, output, parsed, error, duration_ms, ...more }, now) => [
-    {
-      sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, question_ids = ?,
-              duration_ms = duration_ms + ?,
-              cost_micros = cost_micros + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
-              steps_taken = steps_taken + ?, ended_at = ?, lease_until = 0
-            WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'`,
-      params: [
-        status,
-        output,
-        parsed && JSON.stringify(parsed),
-        error && JSON.stringify(error),
-        JSON.stringify(more.approval_ids),
-        JSON.stringify(more.question_ids),
-        Math.round(duration_ms),
-        more.cost_micros,
-        more.input_tokens,
-        more.output_tokens,
-        more.steps,
-        isWaiting(status) ? null : now,
-        task_id,
-        owner,
-        epoch,
-      ],
-    },
-  ],
+  statements: ({ task_id, owner, epoch, status, output, parsed, error, duration_ms, ...more }, now) => ({
+    sql: `UPDATE task_runs SET status = ?, output = ?, parsed = ?, error = ?, approval_ids = ?, question_ids = ?,
+            duration_ms = duration_ms + ?,
+            cost_micros = cost_micros + ?, input_tokens = input_tokens + ?, output_tokens = output_tokens + ?,
+            steps_taken = steps_taken + ?, ended_at = ?, lease_until = 0
+          WHERE task_id = ? AND owner = ? AND epoch = ? AND status = 'running'`,
+    params: [
+      status,
+      output,
+      parsed && JSON.stringify(parsed),
+      error && JSON.stringify(error),
+      JSON.stringify(more.approval_ids),
+      JSON.stringify(more.question_ids),
+      Math.round(duration_ms),
+      more.cost_micros,
+      more.input_tokens,
+      more.output_tokens,
+      more.steps,
+      isWaiting(status) ? null : now,
+      task_id,
+      owner,
+      epoch,
+    ],
+  }),
 })
 
 /** Returns the write that fails a task, by the process that took it from another one. */

@@ -1,6 +1,6 @@
 import { writeImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { allOf, type Condition, type Store } from '#platform/store/contract'
+import { allOf, type Condition, countRows, listColumn, type Store } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
 import { ANSWERED_LATE, type Exchange } from './run/prompt.ts'
@@ -125,10 +125,9 @@ export function listTasks(
   )
 }
 
-export async function countTasks(store: Store, filter: TaskFilter): Promise<number> {
+export function countTasks(store: Store, filter: TaskFilter): Promise<number> {
   const { where, params } = condition(filter)
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM task_runs WHERE ${where}`, params)
-  return row?.n ?? 0
+  return countRows(store, `FROM task_runs WHERE ${where}`, params)
 }
 
 function condition({ agent_id, user_id, of_others = false, session_id }: TaskFilter): Condition {
@@ -245,28 +244,10 @@ export async function sessionMessages(store: Store, session_id: string, limit = 
   return rows.map(({ message, ...row }) => ({ ...row, message: JSON.parse(message) as Message }))
 }
 
-export async function countMessages(store: Store, session_id: string): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    'SELECT count(*) AS n FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id WHERE t.session_id = ?',
-    [session_id],
-  )
-  return row?.n ?? 0
-}
-
-/**
- * Returns the journal ids of the task's unfinished calls, by the model's ids. `waiting` contains those that never
- * started.
- */
-export async function unansweredCalls(store: Store, task_id: string) {
-  const rows = await store.all<{ model_call_id: string; call_id: string; state: string }>(
-    "SELECT model_call_id, call_id, state FROM tool_calls_view WHERE task_id = ? AND state <> 'done' ORDER BY started_at",
-    [task_id],
-  )
-  return {
-    unanswered: new Map(rows.map(row => [row.model_call_id, row.call_id])),
-    waiting: new Set(rows.filter(({ state }) => state !== 'started').map(({ call_id }) => call_id)),
-    planned: new Set(rows.filter(({ state }) => state === 'planned').map(({ call_id }) => call_id)),
-  }
+export function countMessages(store: Store, session_id: string): Promise<number> {
+  return countRows(store, 'FROM task_runs t JOIN task_messages m ON m.task_id = t.task_id WHERE t.session_id = ?', [
+    session_id,
+  ])
 }
 
 /**
@@ -298,12 +279,12 @@ export function lostTasks(store: Store, now: number): Promise<TaskRow[]> {
 }
 
 /** Returns the open tasks of a session. */
-export async function openTasks(store: Store, session_id: string): Promise<string[]> {
-  const rows = await store.all<{ task_id: string }>(
+export function openTasks(store: Store, session_id: string): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT task_id FROM task_runs WHERE ${OPEN} AND session_id = ? ORDER BY created_at, task_id`,
     [session_id],
   )
-  return rows.map(({ task_id }) => task_id)
 }
 
 /** Returns waiting tasks whose decisions and answers are all given; of all tasks, or for this one. */

@@ -55,7 +55,7 @@ export function taskOf(row: TaskRow): Task {
     toolkits: toolkitsIn(row) ?? null,
     response_schema: row.response_schema === null ? null : (JSON.parse(row.response_schema) as Record<string, unknown>),
     created_at: isoTime(created_at),
-    ended_at: ended_at === null ? null : isoTime(ended_at),
+    ended_at: isoTime(ended_at),
   }
 }
 

@@ -1,10 +1,10 @@
-import type { Store } from '#platform/store/contract'
+import { countRows, type Store } from '#platform/store/contract'
 
 /** Returns the number of events. Counting reads them all, so it is done only where there may be more than the limit. */
 export async function eventCount(store: Store, many: number): Promise<number> {
   const most = await store.get<{ n: number }>('SELECT coalesce(max(seq) - min(seq) + 1, 0) AS n FROM events_view')
   if (!most || most.n <= many) return most?.n ?? 0
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM events_view'))?.n ?? 0
+  return countRows(store, 'FROM events_view')
 }
 
 /** Returns unpaused agents whose last cycles failed, the one with the most failures first. */

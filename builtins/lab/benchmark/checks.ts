@@ -1,3 +1,4 @@
+import { oneLine } from '#lib/sanitize'
 import type { Folder, ScenarioCheck, TextMatch } from './contract.ts'
 
 /** A completed tool call. */
@@ -53,7 +54,7 @@ function matchesText(
   text: string,
   { equals, contains = [], any, lacks = [], lines, max_words, exact }: TextMatch,
 ): boolean {
-  const form = exact ? oneLine : plain
+  const form = exact ? (text: string) => oneLine(text).trim() : plain
   const content = form(text)
   const has = (part: string) => content.includes(form(part))
   return (
@@ -82,9 +83,5 @@ function same(found: unknown, wanted: unknown): boolean {
 }
 
 function plain(text: string): string {
-  return oneLine(text).toLowerCase()
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
+  return oneLine(text).trim().toLowerCase()
 }

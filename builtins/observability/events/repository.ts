@@ -1,5 +1,13 @@
 import { agentNameOf } from '#core/agents/statements'
-import { EVENT_COLUMNS, type EventEnvelope, type EventRow, type Store, shownEvent } from '#platform/store/contract'
+import {
+  countRows,
+  EVENT_COLUMNS,
+  type EventEnvelope,
+  type EventRow,
+  listColumn,
+  type Store,
+  shownEvent,
+} from '#platform/store/contract'
 
 /** Columns of events for readers, with the current names of their agents. */
 const SHOWN_COLUMNS = `${EVENT_COLUMNS}, ${agentNameOf('events_view.agent_id')} AS agent_name`
@@ -34,7 +42,7 @@ export async function eventsBetween(
 }
 
 /** Returns the newest seqs after one and up to another, newest first, at most `limit`. */
-export async function newestSeqs(
+export function newestSeqs(
   store: Store,
   after: number,
   upTo: number,
@@ -42,11 +50,11 @@ export async function newestSeqs(
   limit: number,
 ): Promise<number[]> {
   const { sql, params } = conditionOf(filter)
-  const rows = await store.all<{ seq: number }>(
+  return listColumn<number>(
+    store,
     `SELECT seq FROM events_view WHERE seq > ? AND seq <= ?${sql} ORDER BY seq DESC LIMIT ?`,
     [after, upTo, ...params, limit],
   )
-  return rows.map(({ seq }) => seq)
 }
 
 /** Returns an agent's events after a seq and up to another, oldest first, at most `limit`. */
@@ -80,9 +88,9 @@ export async function latestEvents(
   return rows.map(shownEvent)
 }
 
-export async function countEvents(store: Store, filter: EventFilter): Promise<number> {
+export function countEvents(store: Store, filter: EventFilter): Promise<number> {
   const { sql, params } = conditionOf(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM events_view WHERE true${sql}`, params))?.n ?? 0
+  return countRows(store, `FROM events_view WHERE true${sql}`, params)
 }
 
 function conditionOf({ agent_id, types = [] }: EventFilter): { sql: string; params: unknown[] } {

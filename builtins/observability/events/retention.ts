@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { EventReaders, RetentionRules } from '#platform/retention/contract'
-import { defineEffect, Effects, newestSeq, Store } from '#platform/store/contract'
+import { countRows, defineEffect, Effects, newestSeq, Store } from '#platform/store/contract'
 import { deleteEvents } from '#platform/store/statements'
 
 /** Number of newest events that are always kept, for readers that resume a stream. */
@@ -9,7 +9,7 @@ const KEPT = 10_000
 const removeEvents = defineEffect({
   name: 'events.remove',
   schema: z.object({ upTo: z.number().int() }),
-  statements: ({ upTo }) => [deleteEvents(upTo)],
+  statements: ({ upTo }) => deleteEvents(upTo),
 })
 
 /**
@@ -28,12 +28,12 @@ export function eventsForget(svc: PluginHandle): void {
     stage: 20,
     async count(before) {
       const upTo = await floor()
-      const row = await svc.use(Store).get<{ n: number }>(
-        `SELECT count(*) AS n FROM events_view WHERE seq <= ? AND seq < coalesce(
+      return countRows(
+        svc.use(Store),
+        `FROM events_view WHERE seq <= ? AND seq < coalesce(
            (SELECT min(seq) FROM (SELECT seq FROM events_view WHERE at >= ? ORDER BY seq LIMIT 1) newer), ?)`,
         [upTo, before, upTo + 1],
       )
-      return row?.n ?? 0
     },
     async piece(before, limit) {
       const store = svc.use(Store)

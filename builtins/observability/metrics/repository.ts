@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, type Store } from '#platform/store/contract'
 import { addToValue } from '#platform/store/statements'
 
 /** Namespace of the counts among the plugin values. */
@@ -34,7 +34,6 @@ export function eventsAfter(store: Store, seq: number, types: readonly string[],
   )
 }
 
-export async function countPendingApprovals(store: Store): Promise<number> {
-  const row = await store.get<{ n: number }>("SELECT count(*) AS n FROM approvals_view WHERE status = 'pending'")
-  return row?.n ?? 0
+export function countPendingApprovals(store: Store): Promise<number> {
+  return countRows(store, "FROM approvals_view WHERE status = 'pending'")
 }

@@ -119,7 +119,7 @@ function beginningOf(run: Omit<RunRow, 'settings'>, agents: readonly DescribedAg
     run_id,
     kind,
     started_at: isoTime(started_at),
-    ended_at: ended_at === null ? null : isoTime(ended_at),
+    ended_at: isoTime(ended_at),
     exit,
     agents: agents.map(({ agent_id, name, model, first_at }) => ({
       agent_id,

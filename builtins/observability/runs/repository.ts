@@ -3,13 +3,16 @@ import {
   AMONG,
   allOf,
   type Condition,
+  countRows,
   type Dates,
   datesIn,
   defineEffect,
   EVENT_COLUMNS,
   type EventRow,
+  insertInto,
   jsonList,
   type ListWindow,
+  listColumn,
   type Store,
 } from '#platform/store/contract'
 import type { Run } from './contract.ts'
@@ -88,9 +91,9 @@ export function listRuns(
   )
 }
 
-export async function countRuns(store: Store, filter: RunFilter): Promise<number> {
+export function countRuns(store: Store, filter: RunFilter): Promise<number> {
   const { where, params } = condition(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM runs WHERE ${where}`, params))?.n ?? 0
+  return countRows(store, `FROM runs WHERE ${where}`, params)
 }
 
 function condition({ kind, status, agent_id, alive, ...dates }: RunFilter): Condition {
@@ -114,12 +117,12 @@ export function openRuns(store: Store): Promise<RunRow[]> {
 }
 
 /** Returns ended runs, without the newest `keep`. */
-export async function oldRuns(store: Store, keep: number): Promise<string[]> {
-  const rows = await store.all<{ run_id: string }>(
+export function oldRuns(store: Store, keep: number): Promise<string[]> {
+  return listColumn(
+    store,
     'SELECT run_id FROM runs WHERE ended_at IS NOT NULL ORDER BY started_at DESC, run_id DESC LIMIT 9223372036854775807 OFFSET ?',
     [keep],
   )
-  return rows.map(({ run_id }) => run_id)
 }
 
 /** Returns the `seq` before the first uncounted event of any open run. An idle run delays no other. */
@@ -205,26 +208,19 @@ export const insertRun = defineEffect({
     facts: z.string(),
     settings_id: z.string(),
   }),
-  statements: ({ run_id, kind, pid, facts, settings_id }, now) => [
-    {
-      sql: `INSERT INTO runs (run_id, kind, pid, started_at, facts, settings_id) VALUES (?, ?, ?, ?, ?, ?)
-            ON CONFLICT (run_id) DO NOTHING`,
-      params: [run_id, kind, pid, now, facts, settings_id],
-    },
-  ],
+  statements: (row, now) => insertInto('runs', { ...row, started_at: now }, 'ON CONFLICT (run_id) DO NOTHING'),
 })
 
 /** Stores settings that runs share, or records that they are still in use. */
 export const keepSettings = defineEffect({
   name: 'runs.keep_settings',
   schema: z.object({ settings_id: z.string(), facts: z.string() }),
-  statements: ({ settings_id, facts }, now) => [
-    {
-      sql: `INSERT INTO run_settings (settings_id, facts, used_at) VALUES (?, ?, ?)
-            ON CONFLICT (settings_id) DO UPDATE SET used_at = excluded.used_at`,
-      params: [settings_id, facts, now],
-    },
-  ],
+  statements: ({ settings_id, facts }, now) =>
+    insertInto(
+      'run_settings',
+      { settings_id, facts, used_at: now },
+      'ON CONFLICT (settings_id) DO UPDATE SET used_at = excluded.used_at',
+    ),
 })
 
 /** How long unused settings are kept, in milliseconds. A process rewrites those in use each hour. */
@@ -234,30 +230,26 @@ const SETTINGS_STAY_MS = 86_400_000
 export const dropSettings = defineEffect({
   name: 'runs.drop_settings',
   schema: z.object({}),
-  statements: (_, now) => [
-    {
-      sql: `DELETE FROM run_settings WHERE used_at < ? AND settings_id NOT IN
+  statements: (_, now) => ({
+    sql: `DELETE FROM run_settings WHERE used_at < ? AND settings_id NOT IN
               (SELECT settings_id FROM runs WHERE settings_id IS NOT NULL)`,
-      params: [now - SETTINGS_STAY_MS],
-    },
-  ],
+    params: [now - SETTINGS_STAY_MS],
+  }),
 })
 
 export const endRun = defineEffect({
   name: 'runs.end',
   schema: z.object({ run_id: z.string(), exit: z.string(), at: z.number().int().optional() }),
-  statements: ({ run_id, exit, at }, now) => [
-    {
-      sql: 'UPDATE runs SET ended_at = ?, exit = ? WHERE run_id = ? AND ended_at IS NULL',
-      params: [at ?? now, exit, run_id],
-    },
-  ],
+  statements: ({ run_id, exit, at }, now) => ({
+    sql: 'UPDATE runs SET ended_at = ?, exit = ? WHERE run_id = ? AND ended_at IS NULL',
+    params: [at ?? now, exit, run_id],
+  }),
 })
 
 export const deleteRun = defineEffect({
   name: 'runs.delete',
   schema: z.object({ run_id: z.string() }),
-  statements: ({ run_id }) => [{ sql: 'DELETE FROM runs WHERE run_id = ?', params: [run_id] }],
+  statements: ({ run_id }) => ({ sql: 'DELETE FROM runs WHERE run_id = ?', params: [run_id] }),
 })
 
 const addColumns = (table: string) => COUNTED.map(name => `${name} = ${table}.${name} + ?`).join(', ')

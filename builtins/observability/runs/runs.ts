@@ -268,7 +268,7 @@ export class RunDirectory implements Runs {
       model: default_model,
       status: await this.statusOf(row),
       started_at: isoTime(started_at),
-      ended_at: ended_at === null ? null : isoTime(ended_at),
+      ended_at: isoTime(ended_at),
       duration_s: Math.max(0, Math.round((until - started_at) / 100) / 10),
       ...totalsOf(row),
     }

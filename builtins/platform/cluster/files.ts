@@ -7,7 +7,7 @@ const writeFile = defineEffect({
   name: 'files.write',
   schema: z.object({ path: z.string(), text: z.string(), version: z.number().int() }),
   mustChange: true,
-  statements: ({ path, text, version }, now) => [
+  statements: ({ path, text, version }, now) =>
     version === 0
       ? {
           sql: 'INSERT INTO svc_files (path, version, body, at) VALUES (?, 1, ?, ?) ON CONFLICT (path) DO NOTHING',
@@ -17,13 +17,12 @@ const writeFile = defineEffect({
           sql: 'UPDATE svc_files SET version = version + 1, body = ?, at = ? WHERE path = ? AND version = ?',
           params: [text, now, path, version],
         },
-  ],
 })
 const removeFile = defineEffect({
   name: 'files.remove',
   schema: z.object({ path: z.string() }),
   mustChange: true,
-  statements: ({ path }) => [{ sql: 'DELETE FROM svc_files WHERE path = ?', params: [path] }],
+  statements: ({ path }) => ({ sql: 'DELETE FROM svc_files WHERE path = ?', params: [path] }),
 })
 const appendLines = defineEffect({
   name: 'files.append',
@@ -37,18 +36,16 @@ const claimLines = defineEffect({
   name: 'files.claim_lines',
   schema: z.object({ path: z.string(), version: z.number().int(), after: z.number().int() }),
   mustChange: true,
-  statements: ({ path, version, after }, now) => [
-    {
-      sql: `UPDATE svc_files SET version = version + 1, at = ? WHERE path = ? AND version = ?
-            AND NOT EXISTS (SELECT 1 FROM svc_lines WHERE svc_lines.path = svc_files.path AND n > ?)`,
-      params: [now, path, version, after],
-    },
-  ],
+  statements: ({ path, version, after }, now) => ({
+    sql: `UPDATE svc_files SET version = version + 1, at = ? WHERE path = ? AND version = ?
+          AND NOT EXISTS (SELECT 1 FROM svc_lines WHERE svc_lines.path = svc_files.path AND n > ?)`,
+    params: [now, path, version, after],
+  }),
 })
 const ensureFile = defineEffect({
   name: 'files.ensure',
   schema: z.object({ path: z.string() }),
-  statements: ({ path }, now) => [{ sql: ENSURE, params: [path, now] }],
+  statements: ({ path }, now) => ({ sql: ENSURE, params: [path, now] }),
 })
 export const FILE_EFFECTS = [writeFile, removeFile, appendLines, claimLines, ensureFile]
 

@@ -9,14 +9,14 @@ const freezeDaemon = defineEffect({
   name: 'daemon.freeze',
   mustChange: true,
   schema: z.object({}),
-  statements: (_, now) => [swapValue(ROW, null, String(now))],
+  statements: (_, now) => swapValue(ROW, null, String(now)),
 })
 /** Ends the freeze; refused while nothing is frozen. */
 const thawDaemon = defineEffect({
   name: 'daemon.thaw',
   mustChange: true,
   schema: z.object({}),
-  statements: () => [deleteValue(ROW)],
+  statements: () => deleteValue(ROW),
 })
 /**
  * Changes the leases of agents that are not driven, so that an agent whose cycle was about to be skipped just before
@@ -25,7 +25,7 @@ const thawDaemon = defineEffect({
 const lookAnew = defineEffect({
   name: 'daemon.look_anew',
   schema: z.object({}),
-  statements: () => [renewIdleLeases()],
+  statements: () => renewIdleLeases(),
 })
 export const FREEZE_EFFECTS = [freezeDaemon, thawDaemon, lookAnew]
 

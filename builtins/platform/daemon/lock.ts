@@ -15,13 +15,13 @@ export const takeDaemon = defineEffect({
   name: 'daemon.take',
   schema: z.object({ key: z.string(), holder: z.string(), instead: z.string().nullable() }),
   mustChange: true,
-  statements: ({ key, holder, instead }) => [swapValue({ namespace: NAMESPACE, key }, instead, holder)],
+  statements: ({ key, holder, instead }) => swapValue({ namespace: NAMESPACE, key }, instead, holder),
 })
 /** Removes the daemon's row if it is still this holder's. */
 export const leaveDaemon = defineEffect({
   name: 'daemon.leave',
   schema: z.object({ key: z.string(), holder: z.string() }),
-  statements: ({ key, holder }) => [swapValue({ namespace: NAMESPACE, key }, holder, null)],
+  statements: ({ key, holder }) => swapValue({ namespace: NAMESPACE, key }, holder, null),
 })
 
 /**

@@ -1,5 +1,5 @@
 import type { PluginHandle } from '#kernel'
-import { Store } from '#platform/store/contract'
+import { isoTime, Store } from '#platform/store/contract'
 import { DaemonStatusParts, type FoundDaemon } from './contract.ts'
 import { frozenSince } from './freeze.ts'
 import { findDaemons } from './holder.ts'
@@ -25,7 +25,7 @@ export async function daemonStatus(svc: PluginHandle): Promise<DaemonStatus> {
     joined: all.filter(each => each.alive && each !== found).map(each => joinedOf(each, now)),
     heartbeat_s: Number(svc.config.get('daemon.heartbeat')),
     frozen: frozen !== null,
-    frozen_since: frozen === null ? null : isoTime(frozen),
+    frozen_since: isoTime(frozen),
     in_flight: svc.heartbeat.live ? svc.heartbeat.inFlight.length : agents.working,
     agents,
     problems: parts.flatMap(({ problems = [] }) => problems),
@@ -60,10 +60,6 @@ function joinedOf({ holder, stalled, failing, ticked_at }: FoundDaemon, now: num
   const health = stalled || failing ? ('stalled' as const) : ('healthy' as const)
   const { pid, started_at } = holder
   return { pid, health, started_at: isoTime(started_at), last_tick_age_s: secondsBetween(ticked_at, now) }
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
 }
 
 /** Returns the seconds between two times; 0 if the clock was set back in between. */

@@ -1,5 +1,14 @@
 import { type PluginHandle, point, z } from '#kernel'
-import { AMONG, type Condition, defineEffect, Effects, jsonList, type Statement, Store } from '#platform/store/contract'
+import {
+  AMONG,
+  type Condition,
+  countRows,
+  defineEffect,
+  Effects,
+  jsonList,
+  type Statement,
+  Store,
+} from '#platform/store/contract'
 
 /**
  * Data of a module that is removed, or ended, after some time. A rule never affects pending, running or active data.
@@ -60,15 +69,12 @@ export function addRetentionRule(svc: PluginHandle, { name, key, where, stage, a
   svc.add(RetentionRules, {
     name,
     ...(stage === undefined ? {} : { stage }),
-    async count(before) {
+    count(before) {
       const more = later?.(before)
-      const row = await svc
-        .use(Store)
-        .get<{ n: number }>(`SELECT count(*) AS n FROM ${name} WHERE (${where})${more ? ` OR (${more.where})` : ''}`, [
-          ...old(before),
-          ...(more?.params ?? []),
-        ])
-      return row?.n ?? 0
+      return countRows(svc.use(Store), `FROM ${name} WHERE (${where})${more ? ` OR (${more.where})` : ''}`, [
+        ...old(before),
+        ...(more?.params ?? []),
+      ])
     },
     async piece(before, limit) {
       const store = svc.use(Store)

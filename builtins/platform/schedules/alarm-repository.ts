@@ -1,6 +1,6 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, type Store } from '#platform/store/contract'
 import type { Alarm } from './contract.ts'
 
 /** An alarm's row, times in milliseconds. */
@@ -34,9 +34,8 @@ export function listAlarms(store: Store, all: boolean, agent_id?: string): Promi
   )
 }
 
-export async function pendingAlarms(store: Store, agent_id: string): Promise<number> {
-  const sql = "SELECT count(*) AS n FROM alarms WHERE agent_id = ? AND status = 'pending'"
-  return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
+export function pendingAlarms(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, "FROM alarms WHERE agent_id = ? AND status = 'pending'", [agent_id])
 }
 
 export async function isGoalActive(store: Store, goal_id: string): Promise<boolean> {
@@ -66,7 +65,7 @@ export function shownAlarm({ goal_id: _, fire_at, created_at, fired_at, ...rest 
     ...rest,
     at: isoTime(fire_at),
     created_at: isoTime(created_at),
-    fired_at: fired_at === null ? null : isoTime(fired_at),
+    fired_at: isoTime(fired_at),
   }
 }
 
@@ -80,13 +79,7 @@ export const insertAlarm = defineEffect({
     created_by: z.string(),
     goal_id: z.string().nullable().default(null),
   }),
-  statements: ({ alarm_id, agent_id, description, fire_at, created_by, goal_id }, now) => [
-    {
-      sql: `INSERT INTO alarms (alarm_id, agent_id, description, fire_at, created_by, goal_id, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      params: [alarm_id, agent_id, description, fire_at, created_by, goal_id, now],
-    },
-  ],
+  statements: (row, now) => insertInto('alarms', { ...row, created_at: now }),
 })
 
 /** Refused when the alarm has fired or was removed. */
@@ -94,12 +87,10 @@ export const fireAlarm = defineEffect({
   name: 'alarms.fire',
   mustChange: true,
   schema: z.object({ alarm_id: z.string() }),
-  statements: ({ alarm_id }, now) => [
-    {
-      sql: "UPDATE alarms SET status = 'fired', fired_at = ? WHERE alarm_id = ? AND status = 'pending' AND fire_at <= ?",
-      params: [now, alarm_id, now],
-    },
-  ],
+  statements: ({ alarm_id }, now) => ({
+    sql: "UPDATE alarms SET status = 'fired', fired_at = ? WHERE alarm_id = ? AND status = 'pending' AND fire_at <= ?",
+    params: [now, alarm_id, now],
+  }),
 })
 
 /** Belongs into the commit that records the model's answer to the prompt that contained the alarm. */
@@ -114,24 +105,20 @@ export const changeAlarm = defineEffect({
   name: 'alarms.change',
   mustChange: true,
   schema: z.object({ alarm_id: z.string(), description: z.string(), fire_at: z.number().int() }),
-  statements: ({ alarm_id, description, fire_at }) => [
-    {
-      sql: "UPDATE alarms SET description = ?, fire_at = ? WHERE alarm_id = ? AND status = 'pending'",
-      params: [description, fire_at, alarm_id],
-    },
-  ],
+  statements: ({ alarm_id, description, fire_at }) => ({
+    sql: "UPDATE alarms SET description = ?, fire_at = ? WHERE alarm_id = ? AND status = 'pending'",
+    params: [description, fire_at, alarm_id],
+  }),
 })
 
 /** Removes an alarm of its owner that the owner has not read. */
 export const cancelAlarm = defineEffect({
   name: 'alarms.cancel',
   schema: z.object({ alarm_id: z.string(), agent_id: z.string() }),
-  statements: ({ alarm_id, agent_id }) => [
-    {
-      sql: 'DELETE FROM alarms WHERE alarm_id = ? AND agent_id = ? AND told_at IS NULL',
-      params: [alarm_id, agent_id],
-    },
-  ],
+  statements: ({ alarm_id, agent_id }) => ({
+    sql: 'DELETE FROM alarms WHERE alarm_id = ? AND agent_id = ? AND told_at IS NULL',
+    params: [alarm_id, agent_id],
+  }),
 })
 
 export const ALARM_EFFECTS = [insertAlarm, fireAlarm, markAlarmsReported, changeAlarm, cancelAlarm]

@@ -1,7 +1,7 @@
 import { agentNameOf } from '#core/agents/statements'
 import { Acceptance } from '#core/goals/contract'
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, listColumn, type Store } from '#platform/store/contract'
 import type { Schedule } from './contract.ts'
 
 /** A row of the schedules table; times are in milliseconds. A slot is one time or cycle at which a schedule is due. */
@@ -60,9 +60,8 @@ export function listSchedules(store: Store, agent_id?: string): Promise<Schedule
   )
 }
 
-export async function countEnabledSchedules(store: Store, agent_id: string): Promise<number> {
-  const sql = 'SELECT count(*) AS n FROM schedules WHERE agent_id = ? AND enabled = 1'
-  return (await store.get<{ n: number }>(sql, [agent_id]))?.n ?? 0
+export function countEnabledSchedules(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM schedules WHERE agent_id = ? AND enabled = 1', [agent_id])
 }
 
 /** Returns due schedules whose agents can work, the longest due first. */
@@ -92,12 +91,12 @@ export async function schedulesDueByCycle(store: Store, agent_id: string, cycle_
 }
 
 /** Returns the agents whose next cycle makes a slot due. */
-export async function agentsDueByCycle(store: Store): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
+export function agentsDueByCycle(store: Store): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT DISTINCT s.agent_id FROM schedules s JOIN leases_view l ON l.agent_id = s.agent_id
      WHERE s.enabled = 1 AND s.every_n_cycles IS NOT NULL AND l.cycle_num + 1 - s.last_fired_cycle >= s.every_n_cycles`,
   )
-  return rows.map(({ agent_id }) => agent_id)
 }
 
 /**
@@ -127,7 +126,6 @@ export async function currentCycle(store: Store, agent_id: string): Promise<numb
 }
 
 export function toSchedule(row: ScheduleRow): Schedule {
-  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
   const { every_ms, every_n_cycles, last_fired_cycle, busy, acceptance, ...rest } = row
   return {
     ...rest,
@@ -136,9 +134,9 @@ export function toSchedule(row: ScheduleRow): Schedule {
     every: every_ms === null ? null : every_ms / 1000,
     enabled: row.enabled === 1,
     created_at: isoTime(row.created_at),
-    next_at: row.enabled === 1 ? time(row.next_at) : null,
+    next_at: row.enabled === 1 ? isoTime(row.next_at) : null,
     next_cycle: row.enabled === 1 && every_n_cycles !== null ? last_fired_cycle + every_n_cycles : null,
-    last_fired_at: time(row.last_fired_at),
+    last_fired_at: isoTime(row.last_fired_at),
   }
 }
 
@@ -164,28 +162,7 @@ export const insertSchedule = defineEffect({
     next_at: z.number().int().nullable(),
     last_fired_cycle: z.number().int(),
   }),
-  statements: (row, now) => [
-    {
-      sql: `INSERT INTO schedules (schedule_id, agent_id, objective, every_n_cycles, every_ms, cron, time_zone, priority, missed,
-              created_by, next_at, last_fired_cycle, created_at, acceptance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        row.schedule_id,
-        row.agent_id,
-        row.objective,
-        row.every_n_cycles,
-        row.every_ms,
-        row.cron,
-        row.time_zone,
-        row.priority,
-        row.missed,
-        row.created_by,
-        row.next_at,
-        row.last_fired_cycle,
-        now,
-        row.acceptance,
-      ],
-    },
-  ],
+  statements: (row, now) => insertInto('schedules', { ...row, created_at: now }),
 })
 
 /**
@@ -206,47 +183,44 @@ export const settleSlot = defineEffect({
     skipped: z.number().int(),
     reason: z.string().nullable(),
   }),
-  statements: ({ schedule_id, was, next_at, last_fired_cycle, goal_id, skipped, reason }, now) => [
-    {
-      sql: `UPDATE schedules SET next_at = ?, last_fired_cycle = ?, fired = fired + ?, skipped = skipped + ?,
-              last_skip = coalesce(?, last_skip), last_goal_id = coalesce(?, last_goal_id),
-              last_fired_at = CASE WHEN ? IS NULL THEN last_fired_at ELSE ? END, held_by = NULL
-            WHERE schedule_id = ? AND enabled = 1 AND coalesce(next_at, last_fired_cycle) = ?`,
-      params: [
-        next_at,
-        last_fired_cycle,
-        goal_id === null ? 0 : 1,
-        skipped,
-        reason,
-        goal_id,
-        goal_id,
-        now,
-        schedule_id,
-        was,
-      ],
-    },
-  ],
+  statements: ({ schedule_id, was, next_at, last_fired_cycle, goal_id, skipped, reason }, now) => ({
+    sql: `UPDATE schedules SET next_at = ?, last_fired_cycle = ?, fired = fired + ?, skipped = skipped + ?,
+            last_skip = coalesce(?, last_skip), last_goal_id = coalesce(?, last_goal_id),
+            last_fired_at = CASE WHEN ? IS NULL THEN last_fired_at ELSE ? END, held_by = NULL
+          WHERE schedule_id = ? AND enabled = 1 AND coalesce(next_at, last_fired_cycle) = ?`,
+    params: [
+      next_at,
+      last_fired_cycle,
+      goal_id === null ? 0 : 1,
+      skipped,
+      reason,
+      goal_id,
+      goal_id,
+      now,
+      schedule_id,
+      was,
+    ],
+  }),
 })
 
 /** Moves a slot after the clock was set back. Clears `last_fired_at`, so that the slot is moved only once. */
 export const moveSlot = defineEffect({
   name: 'schedules.move',
   schema: z.object({ schedule_id: z.string(), was: z.number().int(), next_at: z.number().int().nullable() }),
-  statements: ({ schedule_id, was, next_at }) => [
-    {
-      sql: 'UPDATE schedules SET next_at = ?, last_fired_at = NULL WHERE schedule_id = ? AND next_at = ?',
-      params: [next_at, schedule_id, was],
-    },
-  ],
+  statements: ({ schedule_id, was, next_at }) => ({
+    sql: 'UPDATE schedules SET next_at = ?, last_fired_at = NULL WHERE schedule_id = ? AND next_at = ?',
+    params: [next_at, schedule_id, was],
+  }),
 })
 
 /** Records the reason why a due slot is blocked. */
 export const holdSlot = defineEffect({
   name: 'schedules.hold',
   schema: z.object({ schedule_id: z.string(), held_by: z.string() }),
-  statements: ({ schedule_id, held_by }) => [
-    { sql: 'UPDATE schedules SET held_by = ? WHERE schedule_id = ?', params: [held_by, schedule_id] },
-  ],
+  statements: ({ schedule_id, held_by }) => ({
+    sql: 'UPDATE schedules SET held_by = ? WHERE schedule_id = ?',
+    params: [held_by, schedule_id],
+  }),
 })
 
 /** Enables or disables a schedule; slots missed while it was disabled are dropped. */
@@ -259,20 +233,18 @@ export const switchSchedule = defineEffect({
     next_at: z.number().int().nullable(),
     last_fired_cycle: z.number().int(),
   }),
-  statements: ({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }) => [
-    {
-      sql: `UPDATE schedules SET enabled = ?, next_at = ?, last_fired_cycle = ?, held_by = NULL
-            WHERE schedule_id = ? AND agent_id = ?`,
-      params: [enabled, next_at, last_fired_cycle, schedule_id, agent_id],
-    },
-  ],
+  statements: ({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }) => ({
+    sql: `UPDATE schedules SET enabled = ?, next_at = ?, last_fired_cycle = ?, held_by = NULL
+          WHERE schedule_id = ? AND agent_id = ?`,
+    params: [enabled, next_at, last_fired_cycle, schedule_id, agent_id],
+  }),
 })
 
 export const deleteSchedule = defineEffect({
   name: 'schedules.delete',
   mustChange: true,
   schema: z.object({ schedule_id: z.string() }),
-  statements: ({ schedule_id }) => [{ sql: 'DELETE FROM schedules WHERE schedule_id = ?', params: [schedule_id] }],
+  statements: ({ schedule_id }) => ({ sql: 'DELETE FROM schedules WHERE schedule_id = ?', params: [schedule_id] }),
 })
 
 export const SCHEDULE_EFFECTS = [insertSchedule, settleSlot, moveSlot, holdSlot, switchSchedule, deleteSchedule]

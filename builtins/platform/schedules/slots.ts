@@ -134,7 +134,7 @@ async function outcome(
   const fired = {
     type: 'schedule_fired',
     agent_id,
-    data: { agent_id, schedule_id, goal_id, slot: slot === null ? null : isoTime(slot) },
+    data: { agent_id, schedule_id, goal_id, slot: isoTime(slot) },
   }
   return [
     settleSlot({ schedule_id, ...next, goal_id, skipped, reason }),

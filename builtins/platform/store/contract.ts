@@ -13,6 +13,8 @@ export {
   shownEvent,
   wakeAgents,
 } from './sql/events.ts'
+export { insertIf, insertInto } from './sql/insert.ts'
+export { countRows, listColumn } from './sql/queries.ts'
 export { getValue, setValue } from './sql/values.ts'
 
 /** One SQL statement with its positional parameters. */

@@ -16,13 +16,13 @@ export const claimMigration = defineEffect({
   name: 'migration.claim',
   schema: z.object({ plugin: z.string(), step: z.number().int().positive() }),
   mustChange: true,
-  statements: claimed => [countMigration(claimed)],
+  statements: claimed => countMigration(claimed),
 })
 
 export const runMigration = defineEffect({
   name: 'migration.run',
   schema: z.object({ sql: z.string() }),
-  statements: ({ sql }) => [{ sql }],
+  statements: ({ sql }) => ({ sql }),
 })
 
 const Migrations = z.array(z.string().regex(/\S/)).min(1)

@@ -28,7 +28,7 @@ export function effectPlanner(svc: PluginHandle): EffectPlanner {
       if (!kind) throw new Error(`no plugin defines the effect "${effect}"`)
       const parsed = parse(kind.schema, payload, `The effect ${effect}`) as never
       const events = (kind.events?.(parsed) ?? []).filter(isFirst).map(event => eventRow(event, now))
-      const statements = kind.statements(parsed, now)
+      const statements = [kind.statements(parsed, now)].flat()
       return {
         events: mask ? events.map(mask.event) : events,
         statements: mask ? statements.map(mask.statement) : statements,

@@ -1,7 +1,16 @@
 import { agentNameOf } from '#core/agents/statements'
 import { attachApproval, parkCallFor, startApprovedCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
-import { AMONG, defineEffect, jsonList, type Statement, type Store } from '#platform/store/contract'
+import {
+  AMONG,
+  countRows,
+  defineEffect,
+  insertIf,
+  insertInto,
+  jsonList,
+  listColumn,
+  type Store,
+} from '#platform/store/contract'
 import { MODEL_CALL } from './contract.ts'
 
 export interface ApprovalRow {
@@ -109,9 +118,9 @@ export function listApprovals(store: Store, filter: Filter, limit = -1, offset =
   ])
 }
 
-export async function countApprovals(store: Store, filter: Filter): Promise<number> {
+export function countApprovals(store: Store, filter: Filter): Promise<number> {
   const { where, params } = whereClause(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals ${where}`, params))?.n ?? 0
+  return countRows(store, `FROM approvals ${where}`, params)
 }
 
 function whereClause({ agent_id, tool_name, status }: Filter): { where: string; params: unknown[] } {
@@ -130,23 +139,23 @@ function whereClause({ agent_id, tool_name, status }: Filter): { where: string; 
 const HOLDS = `status = 'pending' AND task_id IS NULL AND tool_name <> '${MODEL_CALL}'`
 
 /** Returns the pending approvals that block the daemon's work on an agent. */
-export async function holding(store: Store, agent_id: string): Promise<string[]> {
-  const rows = await store.all<{ approval_id: string }>(
+export function holding(store: Store, agent_id: string): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT approval_id FROM approvals WHERE agent_id = ? AND ${HOLDS}
      ORDER BY created_at, approval_id`,
     [agent_id],
   )
-  return rows.map(row => row.approval_id)
 }
 
 /** Returns the open questions of an agent's goals. */
-export async function openQuestions(store: Store, agent_id: string): Promise<string[]> {
-  const rows = await store.all<{ question_id: string }>(
+export function openQuestions(store: Store, agent_id: string): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT question_id FROM questions_view WHERE agent_id = ? AND goal_id IS NOT NULL AND answered_at IS NULL
      ORDER BY asked_at, question_id`,
     [agent_id],
   )
-  return rows.map(row => row.question_id)
 }
 
 /** Returns whether an approval blocks this agent. */
@@ -156,12 +165,10 @@ export async function isHeld(store: Store, agent_id: string): Promise<boolean> {
 }
 
 /** Returns those of these agents that an approval blocks. */
-export async function findHeldAgents(store: Store, agents: readonly string[]): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
-    `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`,
-    [jsonList(agents)],
-  )
-  return rows.map(({ agent_id }) => agent_id)
+export function findHeldAgents(store: Store, agents: readonly string[]): Promise<string[]> {
+  return listColumn(store, `SELECT DISTINCT agent_id FROM approvals WHERE ${HOLDS} AND agent_id ${AMONG}`, [
+    jsonList(agents),
+  ])
 }
 
 /**
@@ -186,8 +193,8 @@ export function pendingOfDead(store: Store, limit: number): Promise<ApprovalRow[
   return store.all<ApprovalRow>(`SELECT ${COLUMNS} FROM approvals WHERE ${OF_THE_DEAD} LIMIT ?`, [limit])
 }
 
-export async function countDead(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM approvals WHERE ${OF_THE_DEAD}`))?.n ?? 0
+export function countDead(store: Store): Promise<number> {
+  return countRows(store, `FROM approvals WHERE ${OF_THE_DEAD}`)
 }
 
 const Request = z.object({
@@ -204,63 +211,21 @@ const Request = z.object({
 })
 export type Request = z.infer<typeof Request>
 
-function insert(
-  request: Request,
-  now: number,
-  settled: SettledApproval,
-  unless = '',
-  params: unknown[] = [],
-): Statement {
-  const { status, reason, resolved_by } = settled
-  const resolved_at = status === 'pending' ? null : now
-  return {
-    sql: `INSERT INTO approvals (approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments,
-            original_arguments, args_hash, status, reason, created_at, resolved_at, resolved_by)
-          SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? ${unless}`,
-    params: [
-      request.approval_id,
-      request.agent_id,
-      request.session_id,
-      request.goal_id,
-      request.task_id,
-      request.tool_name,
-      request.danger,
-      request.arguments,
-      request.original_arguments,
-      request.args_hash,
-      status,
-      reason,
-      now,
-      resolved_at,
-      resolved_by,
-      ...params,
-    ],
-  }
-}
-
-interface SettledApproval {
-  status: ApprovalRow['status']
-  reason: string | null
-  resolved_by: string | null
-}
-
-const UNDECIDED: SettledApproval = { status: 'pending', reason: null, resolved_by: null }
-
 /** Creates a request, unless the same one is already pending. */
 export const requestApproval = defineEffect({
   name: 'approvals.request',
   mustChange: true,
   schema: Request,
-  statements: (request, now) => [
-    insert(
-      request,
-      now,
-      UNDECIDED,
-      `WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
-         AND coalesce(task_id, '') = ? AND status = 'pending')`,
-      [request.agent_id, request.tool_name, request.args_hash, request.task_id ?? ''],
+  statements: (request, now) =>
+    insertIf(
+      'approvals',
+      { ...request, status: 'pending', created_at: now },
+      {
+        where: `NOT EXISTS (SELECT 1 FROM approvals WHERE agent_id = ? AND tool_name = ? AND args_hash = ?
+          AND coalesce(task_id, '') = ? AND status = 'pending')`,
+        params: [request.agent_id, request.tool_name, request.args_hash, request.task_id ?? ''],
+      },
     ),
-  ],
 })
 
 /** Creates a request on behalf of all agents, unless the same one is already pending for any agent. */
@@ -275,15 +240,15 @@ export const askOnce = defineEffect({
     arguments: z.string(),
     args_hash: z.string(),
   }),
-  statements: (request, now) => [
-    insert(
-      { ...request, session_id: null, goal_id: null, task_id: null, original_arguments: null },
-      now,
-      UNDECIDED,
-      "WHERE NOT EXISTS (SELECT 1 FROM approvals WHERE tool_name = ? AND args_hash = ? AND status = 'pending')",
-      [request.tool_name, request.args_hash],
+  statements: (request, now) =>
+    insertIf(
+      'approvals',
+      { ...request, status: 'pending', created_at: now },
+      {
+        where: "NOT EXISTS (SELECT 1 FROM approvals WHERE tool_name = ? AND args_hash = ? AND status = 'pending')",
+        params: [request.tool_name, request.args_hash],
+      },
     ),
-  ],
 })
 
 /** Records a request that a rule or reviewer decided at once, for the history. */
@@ -294,9 +259,7 @@ export const recordApproval = defineEffect({
     reason: z.string().nullable(),
     resolved_by: z.string(),
   }),
-  statements: ({ status, reason, resolved_by, ...request }, now) => [
-    insert(request, now, { status, reason, resolved_by }),
-  ],
+  statements: (request, now) => insertInto('approvals', { ...request, created_at: now, resolved_at: now }),
 })
 
 /** Parks a call until its pending approval is decided. */
@@ -304,19 +267,18 @@ export const parkCall = defineEffect({
   name: 'approvals.park',
   mustChange: true,
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),
-  statements: ({ call_id, approval_id }) => [
+  statements: ({ call_id, approval_id }) =>
     parkCallFor(approval_id, call_id, {
       where: "EXISTS (SELECT 1 FROM approvals WHERE approval_id = ? AND status = 'pending')",
       params: [approval_id],
     }),
-  ],
 })
 
 /** Attaches a decision to its call, which then does not start. */
 export const attachDecision = defineEffect({
   name: 'approvals.attach',
   schema: z.object({ call_id: z.string(), approval_id: z.string() }),
-  statements: ({ call_id, approval_id }) => [attachApproval(approval_id, call_id)],
+  statements: ({ call_id, approval_id }) => attachApproval(approval_id, call_id),
 })
 
 /** Starts a planned call without an approval, because its tool does not need one any more. */
@@ -324,7 +286,7 @@ export const beginCall = defineEffect({
   name: 'approvals.begin',
   mustChange: true,
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }, now) => [startCall(call_id, 'planned', now)],
+  statements: ({ call_id }, now) => startCall(call_id, 'planned', now),
 })
 
 /** Starts a call and uses up its approval, in one transaction. The journal receives the approved arguments. */

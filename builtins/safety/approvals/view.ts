@@ -30,7 +30,7 @@ export function summary(row: ApprovalRow, limit: number | null): ApprovalSummary
     folders: row.folders === null ? [] : JSON.parse(row.folders),
     reason: row.reason,
     edited: row.original_arguments !== null,
-    resolved_at: timeOrNull(row.resolved_at),
+    resolved_at: isoTime(row.resolved_at),
     resolved_by: row.resolved_by,
   }
 }
@@ -41,7 +41,7 @@ export function detail(row: ApprovalRow, limit: number | null, preview: string |
     arguments: JSON.parse(row.arguments),
     original_arguments: row.original_arguments === null ? null : JSON.parse(row.original_arguments),
     preview,
-    used_at: timeOrNull(row.used_at),
+    used_at: isoTime(row.used_at),
     call_id: row.used_by,
   }
 }
@@ -50,15 +50,11 @@ export function shownRule(row: RuleRow): ApprovalRule {
   return {
     ...row,
     arguments: row.arguments === null ? null : JSON.parse(row.arguments),
-    until: timeOrNull(row.until),
+    until: isoTime(row.until),
     active: row.active === 1,
     created_at: isoTime(row.created_at),
-    revoked_at: timeOrNull(row.revoked_at),
+    revoked_at: isoTime(row.revoked_at),
   }
-}
-
-function timeOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoTime(ms)
 }
 
 /** Renders approvals as a list, with short arguments in full and long ones as length and hash. */

@@ -1,6 +1,6 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, listColumn, type Store } from '#platform/store/contract'
 
 /** Amounts spent in the window, and reserved for running calls. */
 export interface BudgetRow {
@@ -131,18 +131,20 @@ export async function isUnused(store: Store): Promise<boolean> {
 }
 
 /** Returns the number of calls with a reservation, of all agents and tasks. */
-export async function countReserved(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM budget_reservations'))?.n ?? 0
+export function countReserved(store: Store): Promise<number> {
+  return countRows(store, 'FROM budget_reservations')
 }
 
 /** Returns this owner's calls with a reservation, and all calls of the current window booked without confirmation. */
 export async function unbookedCalls(store: Store, owner: string): Promise<Set<string>> {
-  const rows = await store.all<{ call_id: string }>(
-    `SELECT call_id FROM budget_reservations WHERE owner = ?
+  return new Set(
+    await listColumn(
+      store,
+      `SELECT call_id FROM budget_reservations WHERE owner = ?
      UNION SELECT call_id FROM spend WHERE presumed = 1 AND budget_window = (SELECT budget_window FROM budget)`,
-    [owner],
+      [owner],
+    ),
   )
-  return new Set(rows.map(row => row.call_id))
 }
 
 const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
@@ -216,7 +218,7 @@ export const holdSpend = defineEffect({
 export const releaseSpend = defineEffect({
   name: 'budget.release',
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }) => [{ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }],
+  statements: ({ call_id }) => ({ sql: 'DELETE FROM budget_reservations WHERE call_id = ?', params: [call_id] }),
 })
 
 /** Releases the reservation of one attempt of a call; with the last attempt, deletes the row. */
@@ -253,11 +255,8 @@ const abandonedBy = (now: number, daemon: string | null) => [now, now, daemon !=
  * Counts abandoned reservations: expired ones, those of a cycle that another node has taken over, and those of earlier
  * daemons.
  */
-export async function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
-  const row = await store.get<{ n: number }>(`SELECT count(*) AS n FROM budget_reservations WHERE ${ABANDONED}`, [
-    ...abandonedBy(now, daemon),
-  ])
-  return row!.n
+export function countAbandoned(store: Store, now: number, daemon: string | null): Promise<number> {
+  return countRows(store, `FROM budget_reservations WHERE ${ABANDONED}`, abandonedBy(now, daemon))
 }
 
 /** Condition for reservations that `presumeSpent` has marked; those of running calls never have this time. */
@@ -284,8 +283,8 @@ export const presumeSpent = defineEffect({
       { sql: `UPDATE budget_reservations SET expires_at = 0 WHERE ${ABANDONED}`, params: abandonedBy(now, daemon) },
       {
         sql: `UPDATE budget SET
-                spent_micros = spent_micros + (SELECT coalesce(sum(${AT_MOST}), 0) FROM budget_reservations WHERE ${unbooked}),
-                spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${unbooked})`,
+              spent_micros = spent_micros + (SELECT coalesce(sum(${AT_MOST}), 0) FROM budget_reservations WHERE ${unbooked}),
+              spent_tokens = spent_tokens + (SELECT coalesce(sum(tokens), 0) FROM budget_reservations WHERE ${unbooked})`,
       },
       {
         sql: `INSERT INTO spend (call_id, agent_id, root_agent_id, goal_id, kind, model, cost_micros, input_tokens,
@@ -302,13 +301,11 @@ export const presumeSpent = defineEffect({
 export const openWindow = defineEffect({
   name: 'budget.open',
   schema: z.object({}),
-  statements: (_, now) => [
-    {
-      sql: `UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0,
+  statements: (_, now) => ({
+    sql: `UPDATE budget SET budget_window = budget_window + 1, began_at = ?, spent_micros = 0, spent_tokens = 0,
               tight_micros = NULL, tight_tokens = NULL`,
-      params: [now],
-    },
-  ],
+    params: [now],
+  }),
 })
 
 /** Marks this window as reported; refused when it was marked before. */
@@ -316,12 +313,10 @@ export const markReported = defineEffect({
   name: 'budget.mark_reported',
   mustChange: true,
   schema: z.object({ budget_window: z.number().int() }),
-  statements: ({ budget_window }) => [
-    {
-      sql: 'UPDATE budget SET told_window = budget_window WHERE budget_window = ? AND told_window <> budget_window',
-      params: [budget_window],
-    },
-  ],
+  statements: ({ budget_window }) => ({
+    sql: 'UPDATE budget SET told_window = budget_window WHERE budget_window = ? AND told_window <> budget_window',
+    params: [budget_window],
+  }),
 })
 
 /** Records the amount of a refused call; changes nothing, and is refused, when one is already recorded. */
@@ -329,24 +324,20 @@ export const noteTight = defineEffect({
   name: 'budget.tight',
   mustChange: true,
   schema: Limits,
-  statements: ({ micros, tokens }) => [
-    {
-      sql: 'UPDATE budget SET tight_micros = ?, tight_tokens = ? WHERE tight_micros IS NULL',
-      params: [micros, tokens],
-    },
-  ],
+  statements: ({ micros, tokens }) => ({
+    sql: 'UPDATE budget SET tight_micros = ?, tight_tokens = ? WHERE tight_micros IS NULL',
+    params: [micros, tokens],
+  }),
 })
 
 /** Clears the recorded amount, because a call of this amount fits the budget again. */
 export const noteEased = defineEffect({
   name: 'budget.eased',
   schema: Limits,
-  statements: ({ micros, tokens }) => [
-    {
-      sql: 'UPDATE budget SET tight_micros = NULL, tight_tokens = NULL WHERE tight_micros = ? AND tight_tokens = ?',
-      params: [micros, tokens],
-    },
-  ],
+  statements: ({ micros, tokens }) => ({
+    sql: 'UPDATE budget SET tight_micros = NULL, tight_tokens = NULL WHERE tight_micros = ? AND tight_tokens = ?',
+    params: [micros, tokens],
+  }),
 })
 
 /**
@@ -357,14 +348,12 @@ export const noteExhausted = defineEffect({
   name: 'budget.agent_exhausted',
   mustChange: true,
   schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.number().int() }),
-  statements: ({ agent_id, key, limit_micros }) => [
-    {
-      sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents_view WHERE agent_id = ?
-            ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros
-            WHERE exhausted_limits.limit_micros <> excluded.limit_micros`,
-      params: [key, limit_micros, agent_id],
-    },
-  ],
+  statements: ({ agent_id, key, limit_micros }) => ({
+    sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents_view WHERE agent_id = ?
+          ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros
+          WHERE exhausted_limits.limit_micros <> excluded.limit_micros`,
+    params: [key, limit_micros, agent_id],
+  }),
 })
 
 export const BUDGET_EFFECTS = [

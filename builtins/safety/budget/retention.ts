@@ -1,6 +1,6 @@
 import { type PluginHandle, z } from '#kernel'
 import { RetentionRules } from '#platform/retention/contract'
-import { AMONG, defineEffect, Effects, jsonList, Store } from '#platform/store/contract'
+import { AMONG, countRows, defineEffect, Effects, jsonList, Store } from '#platform/store/contract'
 
 const PRESENT = '(SELECT budget_window FROM budget)'
 /** Condition for rows of single calls, and for sums of a past window. */
@@ -60,11 +60,8 @@ export function budgetForgets(svc: PluginHandle): void {
   svc.add(Effects, addUp.kind)
   svc.add(RetentionRules, {
     name: 'spend',
-    async count(before) {
-      return (
-        (await svc.use(Store).get<{ n: number }>(`SELECT count(*) AS n FROM spend WHERE ${OLD}`, [before, before]))
-          ?.n ?? 0
-      )
+    count(before) {
+      return countRows(svc.use(Store), `FROM spend WHERE ${OLD}`, [before, before])
     },
     async piece(before, limit) {
       const store = svc.use(Store)

@@ -1,7 +1,7 @@
 import { agentNameOf } from '#core/agents/statements'
 import { parkCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, type Store } from '#platform/store/contract'
 import type { KeyedQuestion, Question } from './contract.ts'
 
 interface QuestionRow {
@@ -47,9 +47,9 @@ export async function listQuestions(store: Store, filter: QuestionFilter, limit 
   return rows.map(questionView)
 }
 
-export async function numberOfQuestions(store: Store, filter: QuestionFilter): Promise<number> {
+export function numberOfQuestions(store: Store, filter: QuestionFilter): Promise<number> {
   const { where, params } = conditionOf(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM ${QUESTIONS} asked ${where}`, params))?.n ?? 0
+  return countRows(store, `FROM ${QUESTIONS} asked ${where}`, params)
 }
 
 function conditionOf({ agent_id, status }: QuestionFilter): { where: string; params: unknown[] } {
@@ -111,9 +111,9 @@ function questionView({
     options: z.array(z.string()).parse(JSON.parse(options)),
     free_text: free_text === 1,
     default: default_answer,
-    default_at: default_at === null ? null : isoTime(default_at),
+    default_at: isoTime(default_at),
     asked_at: isoTime(asked_at),
-    answered_at: answered_at === null ? null : isoTime(answered_at),
+    answered_at: isoTime(answered_at),
   }
 }
 
@@ -133,25 +133,14 @@ export const insertQuestion = defineEffect({
     /** Milliseconds after which the default applies. */
     default_after: z.number().int().nullable(),
   }),
-  statements: ({ default_after, call_id, ...question }, now) => [
-    {
-      sql: `INSERT INTO questions (question_id, agent_id, goal_id, task_id, call_id, question, options, free_text,
-              default_answer, default_at, asked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        question.question_id,
-        question.agent_id,
-        question.goal_id ?? '',
-        question.task_id,
-        call_id,
-        question.question,
-        JSON.stringify(question.options),
-        question.free_text,
-        question.default_answer,
-        default_after === null ? null : now + default_after,
-        now,
-      ],
-    },
-  ],
+  statements: ({ goal_id, options, default_after, ...row }, now) =>
+    insertInto('questions', {
+      ...row,
+      goal_id: goal_id ?? '',
+      options: JSON.stringify(options),
+      default_at: default_after === null ? null : now + default_after,
+      asked_at: now,
+    }),
 })
 
 /** Parks a call of `ask_operator` until its question is answered. */
@@ -159,14 +148,14 @@ export const parkAskingCall = defineEffect({
   name: 'questions.park_call',
   mustChange: true,
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }) => [parkCall(call_id)],
+  statements: ({ call_id }) => parkCall(call_id),
 })
 
 /** Records the start of a call whose question is answered, so that the journal has it before the tool runs. */
 export const beginAskingCall = defineEffect({
   name: 'questions.begin_call',
   schema: z.object({ call_id: z.string() }),
-  statements: ({ call_id }, now) => [startCall(call_id, 'parked', now)],
+  statements: ({ call_id }, now) => startCall(call_id, 'parked', now),
 })
 
 /** Answers an open question; refused when it is no longer open. */
@@ -179,13 +168,11 @@ export const answerQuestion = defineEffect({
     answered_by: z.string().nullable(),
     answer_key: z.string().nullable(),
   }),
-  statements: ({ question_id, answer, answered_by, answer_key }, now) => [
-    {
-      sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?, answer_key = ?
-            WHERE question_id = ? AND answered_at IS NULL
-            AND (EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')
-              OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = questions.task_id AND t.ended_at IS NULL))`,
-      params: [answer, answered_by, now, answer_key, question_id],
-    },
-  ],
+  statements: ({ question_id, answer, answered_by, answer_key }, now) => ({
+    sql: `UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?, answer_key = ?
+          WHERE question_id = ? AND answered_at IS NULL
+          AND (EXISTS (SELECT 1 FROM goals_view g WHERE g.goal_id = questions.goal_id AND g.status = 'active')
+            OR EXISTS (SELECT 1 FROM task_runs_view t WHERE t.task_id = questions.task_id AND t.ended_at IS NULL))`,
+    params: [answer, answered_by, now, answer_key, question_id],
+  }),
 })

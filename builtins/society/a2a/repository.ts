@@ -3,12 +3,15 @@ import {
   AMONG,
   allOf,
   type Condition,
+  countRows,
   datesIn,
   defineEffect,
   getValue,
+  insertIf,
   isoTime,
   jsonList,
   type ListWindow,
+  listColumn,
   type Statement,
   type Store,
 } from '#platform/store/contract'
@@ -54,11 +57,9 @@ export function findMessage(store: Store, message_id: string): Promise<MessageRo
 
 /** Returns those of these ids that exist. */
 export async function knownIds(store: Store, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await store.all<{ message_id: string }>(
-    `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`,
-    [jsonList(ids)],
+  return new Set(
+    await listColumn(store, `SELECT message_id FROM a2a_messages WHERE message_id ${AMONG}`, [jsonList(ids)]),
   )
-  return new Set(rows.map(row => row.message_id))
 }
 
 /** Returns the answer to a message, or its ACK when there is no other answer yet. */
@@ -112,13 +113,13 @@ export function awaitedFor(store: Store, goal_id: string, since: number): Promis
 }
 
 /** Returns agents with an active goal that await an answer to a message which they sent between two times. */
-export async function sendersWithoutAnswer(store: Store, after: number, until: number): Promise<string[]> {
-  const rows = await store.all<{ from_agent: string }>(
+export function sendersWithoutAnswer(store: Store, after: number, until: number): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT DISTINCT from_agent FROM a2a_messages m WHERE created_at > ? AND created_at <= ? AND ${IS_AWAITED}
      AND EXISTS (SELECT 1 FROM goals_view g WHERE g.agent_id = m.from_agent AND g.status = 'active')`,
     [after, until],
   )
-  return rows.map(({ from_agent }) => from_agent)
 }
 
 export function unansweredMessages(store: Store, agent_id: string, limit: number): Promise<MessageRow[]> {
@@ -162,17 +163,12 @@ export async function newestMessage(store: Store): Promise<number> {
   return (await store.get<{ seq: number | null }>('SELECT max(seq) AS seq FROM a2a_messages'))?.seq ?? 0
 }
 
-export async function unreadCount(store: Store, owner: string): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    `SELECT count(*) AS n FROM a2a_messages WHERE to_agent ${isOwner(owner)} AND read_at IS NULL`,
-    ownerParams(owner),
-  )
-  return row?.n ?? 0
+export function unreadCount(store: Store, owner: string): Promise<number> {
+  return countRows(store, `FROM a2a_messages WHERE to_agent ${isOwner(owner)} AND read_at IS NULL`, ownerParams(owner))
 }
 
-export async function threadLength(store: Store, thread_id: string): Promise<number> {
-  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM a2a_messages WHERE thread_id = ?', [thread_id])
-  return row?.n ?? 0
+export function threadLength(store: Store, thread_id: string): Promise<number> {
+  return countRows(store, 'FROM a2a_messages WHERE thread_id = ?', [thread_id])
 }
 
 export function listMessages(
@@ -187,9 +183,9 @@ export function listMessages(
   )
 }
 
-export async function countMessages(store: Store, filter: MessageFilter): Promise<number> {
+export function countMessages(store: Store, filter: MessageFilter): Promise<number> {
   const { where, params } = condition(filter)
-  return (await store.get<{ n: number }>(`SELECT count(*) AS n FROM a2a_messages WHERE ${where}`, params))?.n ?? 0
+  return countRows(store, `FROM a2a_messages WHERE ${where}`, params)
 }
 
 /** Returns the messages of a thread, oldest first, at most 1,000. */
@@ -289,36 +285,14 @@ export const insertOnce = defineEffect({
   statements: inserting,
 })
 
-function inserting(message: z.output<typeof NewMessage>, now: number): Statement[] {
-  const to = message.to_agent === OPERATOR ? null : message.to_agent
-  const { message_id, type, from_agent, subject, body, reply_to, thread_id, priority, expects_reply } = message
-  return [
-    {
-      sql: `INSERT INTO a2a_messages (message_id, type, from_agent, to_agent, subject, body, reply_to, thread_id, priority,
-              expects_reply, metadata, pattern_id, taken_from, created_at, read_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
-            WHERE ? IS NULL OR EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT (message_id) DO NOTHING`,
-      params: [
-        message_id,
-        type,
-        from_agent,
-        to,
-        subject,
-        body,
-        reply_to,
-        thread_id,
-        priority,
-        expects_reply,
-        JSON.stringify(message.metadata),
-        message.pattern_id,
-        message.taken_from,
-        now,
-        message.read ? now : null,
-        to,
-        to,
-      ],
-    },
-  ]
+function inserting({ to_agent, metadata, read, ...row }: z.output<typeof NewMessage>, now: number): Statement {
+  const to = to_agent === OPERATOR ? null : to_agent
+  return insertIf(
+    'a2a_messages',
+    { ...row, to_agent: to, metadata: JSON.stringify(metadata), created_at: now, read_at: read ? now : null },
+    { where: '? IS NULL OR EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [to, to] },
+    'ON CONFLICT (message_id) DO NOTHING',
+  )
 }
 
 /** Returns messages between two agents since a time, outside of patterns, newest first. */
@@ -379,14 +353,13 @@ export function mailboxOf(store: Store, agent_id: string, box: string): Promise<
 export const mailboxTaken = defineEffect({
   name: 'a2a.mailbox_taken',
   schema: z.object({ agent_id: z.string(), box: z.string(), inode: z.number().int(), taken: z.number().int() }),
-  statements: ({ agent_id, box, inode, taken }) => [
-    {
-      sql: `INSERT INTO a2a_mailboxes (agent_id, box, inode, taken) SELECT ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
-            ON CONFLICT (agent_id, box) DO UPDATE SET inode = excluded.inode, taken = excluded.taken`,
-      params: [agent_id, box, inode, taken, agent_id],
-    },
-  ],
+  statements: ({ agent_id, ...row }) =>
+    insertIf(
+      'a2a_mailboxes',
+      { ...row, agent_id },
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [agent_id] },
+      'ON CONFLICT (agent_id, box) DO UPDATE SET inode = excluded.inode, taken = excluded.taken',
+    ),
 })
 
 export const A2A_EFFECTS = [insertMessage, insertOnce, messagesRead, mailboxTaken]

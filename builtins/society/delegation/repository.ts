@@ -1,6 +1,15 @@
 import { adoptGoal } from '#core/goals/statements'
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
+import {
+  AMONG,
+  countRows,
+  defineEffect,
+  insertInto,
+  isoTime,
+  jsonList,
+  listColumn,
+  type Store,
+} from '#platform/store/contract'
 import { OPERATOR } from '#society/a2a/contract'
 import type { Delegation } from './contract.ts'
 
@@ -22,7 +31,7 @@ export function delegationOf({ waits, created_at, ended_at, ...rest }: Delegatio
     ...rest,
     waits: waits === 1,
     created_at: isoTime(created_at),
-    ended_at: ended_at === null ? null : isoTime(ended_at),
+    ended_at: isoTime(ended_at),
   }
 }
 
@@ -54,12 +63,8 @@ export function listDelegations(store: Store, agent_id: string, limit: number, o
   )
 }
 
-export async function countDelegations(store: Store, agent_id: string): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    'SELECT count(*) AS n FROM delegations WHERE from_agent = ? OR to_agent = ?',
-    [agent_id, agent_id],
-  )
-  return row?.n ?? 0
+export function countDelegations(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM delegations WHERE from_agent = ? OR to_agent = ?', [agent_id, agent_id])
 }
 
 /** Returns the delegations of all agents, newest first. */
@@ -70,8 +75,8 @@ export function allDelegations(store: Store, limit: number, offset: number): Pro
   ])
 }
 
-export async function countAllDelegations(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM delegations'))?.n ?? 0
+export function countAllDelegations(store: Store): Promise<number> {
+  return countRows(store, 'FROM delegations')
 }
 
 /** Returns the recipient's number of active goals and the sender's number of pending delegations. */
@@ -99,14 +104,14 @@ export function goalsAbove(store: Store, goal_id: string) {
 }
 
 /** Returns the agents to which tasks of these goals, or of their subgoals, were delegated. */
-export async function agentsBelow(store: Store, goal_ids: readonly string[]): Promise<string[]> {
+export function agentsBelow(store: Store, goal_ids: readonly string[]): Promise<string[]> {
   const ids = jsonList(goal_ids)
-  const rows = await store.all<{ to_agent: string }>(
+  return listColumn(
+    store,
     `SELECT DISTINCT d.to_agent FROM delegations d JOIN goals_view g ON g.goal_id = d.from_goal_id
      WHERE g.goal_id ${AMONG} OR g.parent_goal_id ${AMONG}`,
     [ids, ids],
   )
-  return rows.map(({ to_agent }) => to_agent)
 }
 
 /**
@@ -144,23 +149,7 @@ export const insertDelegation = defineEffect({
     objective: z.string(),
     waits: z.boolean(),
   }),
-  statements: (row, now) => [
-    {
-      sql: `INSERT INTO delegations (delegation_id, message_id, from_agent, to_agent, from_goal_id, goal_id, objective, waits,
-              created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        row.delegation_id,
-        row.message_id,
-        row.from_agent,
-        row.to_agent,
-        row.from_goal_id,
-        row.goal_id,
-        row.objective,
-        row.waits,
-        now,
-      ],
-    },
-  ],
+  statements: (row, now) => insertInto('delegations', { ...row, created_at: now }),
 })
 
 /** Ends a delegation. Refused when it has ended already, so that its end is reported once. */
@@ -168,12 +157,10 @@ export const endDelegation = defineEffect({
   name: 'delegations.end',
   mustChange: true,
   schema: z.object({ delegation_id: z.string(), status: z.enum(['completed', 'failed']), result: z.string() }),
-  statements: ({ delegation_id, status, result }, now) => [
-    {
-      sql: `UPDATE delegations SET status = ?, result = ?, ended_at = ? WHERE delegation_id = ? AND status = 'pending'`,
-      params: [status, result, now, delegation_id],
-    },
-  ],
+  statements: ({ delegation_id, status, result }, now) => ({
+    sql: `UPDATE delegations SET status = ?, result = ?, ended_at = ? WHERE delegation_id = ? AND status = 'pending'`,
+    params: [status, result, now, delegation_id],
+  }),
 })
 
 /** SQL condition on a goal `g`: others still do tasks for it, and it does not wait for them. */

@@ -1,5 +1,5 @@
 import { type Effect, z } from '#kernel'
-import { appendEvent, defineEffect, wakeAgents } from '#platform/store/contract'
+import { appendEvent, defineEffect, insertIf, insertInto, wakeAgents } from '#platform/store/contract'
 import type { Stat, WorldChanged } from './contract.ts'
 import { accountOf, moveMoney } from './market/ledger.ts'
 
@@ -23,14 +23,8 @@ const insertCitizen = defineEffect({
   name: 'world.citizen',
   schema: z.object({ agent_id: z.string() }),
   statements: ({ agent_id }, now) => [
-    {
-      sql: 'INSERT INTO world_citizens (agent_id, entered_at) VALUES (?, ?) ON CONFLICT (agent_id) DO NOTHING',
-      params: [agent_id, now],
-    },
-    {
-      sql: 'INSERT INTO world_accounts (account, agent_id) VALUES (?, ?) ON CONFLICT (account) DO NOTHING',
-      params: [accountOf(agent_id), agent_id],
-    },
+    insertInto('world_citizens', { agent_id, entered_at: now }, 'ON CONFLICT (agent_id) DO NOTHING'),
+    insertInto('world_accounts', { account: accountOf(agent_id), agent_id }, 'ON CONFLICT (account) DO NOTHING'),
   ],
 })
 
@@ -49,34 +43,31 @@ export const passBeat = defineEffect({
   name: 'world.tick',
   mustChange: true,
   schema: z.object({ beat: z.number().int() }),
-  statements: ({ beat }) => [
-    { sql: 'UPDATE world_clock SET beat = ? WHERE id = 1 AND beat < ?', params: [beat, beat] },
-  ],
+  statements: ({ beat }) => ({
+    sql: 'UPDATE world_clock SET beat = ? WHERE id = 1 AND beat < ?',
+    params: [beat, beat],
+  }),
 })
 
 /** Writes the changes of one heartbeat to a citizen. */
 export const liveBeat = defineEffect({
   name: 'world.live',
   schema: Deltas.extend({ agent_id: z.string(), sheltered: z.boolean(), insolvent: z.boolean() }),
-  statements: ({ agent_id, sheltered, insolvent, ...deltas }) => [
-    {
-      sql: `UPDATE world_citizens SET ${CHANGED}, cycles_alive = cycles_alive + 1, sheltered = ?,
+  statements: ({ agent_id, sheltered, insolvent, ...deltas }) => ({
+    sql: `UPDATE world_citizens SET ${CHANGED}, cycles_alive = cycles_alive + 1, sheltered = ?,
               insolvencies = insolvencies + ? WHERE agent_id = ?`,
-      params: [...statDeltas(deltas), sheltered, insolvent, agent_id],
-    },
-  ],
+    params: [...statDeltas(deltas), sheltered, insolvent, agent_id],
+  }),
 })
 
 /** Changes stats, in thousandths; each stays from 0 to 1000. */
 export const changeStats = defineEffect({
   name: 'world.stats',
   schema: Deltas.extend({ agent_id: z.string() }),
-  statements: ({ agent_id, ...deltas }) => [
-    {
-      sql: `UPDATE world_citizens SET ${CHANGED} WHERE agent_id = ?`,
-      params: [...statDeltas(deltas), agent_id],
-    },
-  ],
+  statements: ({ agent_id, ...deltas }) => ({
+    sql: `UPDATE world_citizens SET ${CHANGED} WHERE agent_id = ?`,
+    params: [...statDeltas(deltas), agent_id],
+  }),
 })
 
 /** Records one `work` call. Refused when energy is too low or the maximum per heartbeat is reached. */
@@ -90,14 +81,12 @@ export const workOnce = defineEffect({
     energy: z.number().int(),
     reputation: z.number().int(),
   }),
-  statements: ({ agent_id, beat, limit, energy, reputation }) => [
-    {
-      sql: `UPDATE world_citizens SET energy = energy - ?, reputation = min(1000, reputation + ?),
-              worked = CASE WHEN worked_beat = ? THEN worked + 1 ELSE 1 END, worked_beat = ?
-            WHERE agent_id = ? AND energy >= ? AND CASE WHEN worked_beat = ? THEN worked ELSE 0 END < ?`,
-      params: [energy, reputation, beat, beat, agent_id, energy, beat, limit],
-    },
-  ],
+  statements: ({ agent_id, beat, limit, energy, reputation }) => ({
+    sql: `UPDATE world_citizens SET energy = energy - ?, reputation = min(1000, reputation + ?),
+            worked = CASE WHEN worked_beat = ? THEN worked + 1 ELSE 1 END, worked_beat = ?
+          WHERE agent_id = ? AND energy >= ? AND CASE WHEN worked_beat = ? THEN worked ELSE 0 END < ?`,
+    params: [energy, reputation, beat, beat, agent_id, energy, beat, limit],
+  }),
 })
 
 /** Counts a bet. Refused when another bet was placed in between, because the number of a bet determines its luck. */
@@ -105,12 +94,10 @@ export const playOnce = defineEffect({
   name: 'world.play',
   mustChange: true,
   schema: z.object({ agent_id: z.string(), plays: z.number().int(), won: z.boolean() }),
-  statements: ({ agent_id, plays, won }) => [
-    {
-      sql: 'UPDATE world_citizens SET plays = plays + 1, wins = wins + ? WHERE agent_id = ? AND plays = ?',
-      params: [won, agent_id, plays],
-    },
-  ],
+  statements: ({ agent_id, plays, won }) => ({
+    sql: 'UPDATE world_citizens SET plays = plays + 1, wins = wins + ? WHERE agent_id = ? AND plays = ?',
+    params: [won, agent_id, plays],
+  }),
 })
 
 /** Gives an agent a job. Refused when a live agent has the job, or the agent has another. */
@@ -118,15 +105,14 @@ export const hire = defineEffect({
   name: 'world.hire',
   mustChange: true,
   schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
-  statements: ({ agent_id, job_id, beat }) => [
-    {
-      sql: `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT ?, ?, ?
-            WHERE NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ?)
-            ON CONFLICT (job_id) DO UPDATE SET agent_id = excluded.agent_id, since_beat = excluded.since_beat
-            WHERE EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = world_jobs.agent_id AND a.died_at IS NOT NULL)`,
-      params: [job_id, agent_id, beat, agent_id],
-    },
-  ],
+  statements: ({ agent_id, job_id, beat }) =>
+    insertIf(
+      'world_jobs',
+      { job_id, agent_id, since_beat: beat },
+      { where: 'NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ?)', params: [agent_id] },
+      `ON CONFLICT (job_id) DO UPDATE SET agent_id = excluded.agent_id, since_beat = excluded.since_beat
+        WHERE EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = world_jobs.agent_id AND a.died_at IS NOT NULL)`,
+    ),
 })
 
 /** Replaces the agent's job, if no other agent has taken the new one meanwhile. */
@@ -139,11 +125,11 @@ export const changeJob = defineEffect({
             AND NOT EXISTS (SELECT 1 FROM world_jobs taken WHERE taken.job_id = ?)`,
       params: [job_id, beat, agent_id, job_id],
     },
-    {
-      sql: `INSERT INTO world_jobs (job_id, agent_id, since_beat) SELECT ?, ?, ?
-            WHERE NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ? OR job_id = ?)`,
-      params: [job_id, agent_id, beat, agent_id, job_id],
-    },
+    insertIf(
+      'world_jobs',
+      { job_id, agent_id, since_beat: beat },
+      { where: 'NOT EXISTS (SELECT 1 FROM world_jobs WHERE agent_id = ? OR job_id = ?)', params: [agent_id, job_id] },
+    ),
   ],
 })
 
@@ -151,33 +137,25 @@ export const changeJob = defineEffect({
 export const leaveJob = defineEffect({
   name: 'world.leave',
   schema: z.object({ agent_id: z.string() }),
-  statements: ({ agent_id }) => [{ sql: 'DELETE FROM world_jobs WHERE agent_id = ?', params: [agent_id] }],
+  statements: ({ agent_id }) => ({ sql: 'DELETE FROM world_jobs WHERE agent_id = ?', params: [agent_id] }),
 })
 
 /** Raises a skill, in thousandths, up to 1000. */
 export const learnSkill = defineEffect({
   name: 'world.learn',
   schema: z.object({ agent_id: z.string(), skill: z.string(), by: z.number().int() }),
-  statements: ({ agent_id, skill, by }) => [
-    {
-      sql: `INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, min(1000, ?))
-            ON CONFLICT (agent_id, skill) DO UPDATE SET level = min(1000, world_skills.level + ?)`,
-      params: [agent_id, skill, by, by],
-    },
-  ],
+  statements: ({ agent_id, skill, by }) => ({
+    sql: `INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, min(1000, ?))
+          ON CONFLICT (agent_id, skill) DO UPDATE SET level = min(1000, world_skills.level + ?)`,
+    params: [agent_id, skill, by, by],
+  }),
 })
 
 /** Records a milestone of an agent's life, only the first time. */
 export const reachMilestone = defineEffect({
   name: 'world.milestone',
   schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.number().int(), text: z.string() }),
-  statements: ({ agent_id, milestone, beat, text }) => [
-    {
-      sql: `INSERT INTO world_milestones (agent_id, milestone, beat, text) VALUES (?, ?, ?, ?)
-            ON CONFLICT (agent_id, milestone) DO NOTHING`,
-      params: [agent_id, milestone, beat, text],
-    },
-  ],
+  statements: row => insertInto('world_milestones', row, 'ON CONFLICT (agent_id, milestone) DO NOTHING'),
 })
 
 /** Restores a citizen, except its balance, its job and the number of its bets, which determines their luck. */
@@ -197,7 +175,7 @@ export const restoreCitizen = defineEffect({
   statements: ({ agent_id, skills, ...stats }) => [
     {
       sql: `UPDATE world_citizens SET happiness = ?, health = ?, reputation = ?, energy = ?, cycles_alive = ?, sheltered = ?,
-              insolvencies = ? WHERE agent_id = ?`,
+            insolvencies = ? WHERE agent_id = ?`,
       params: [
         stats.happiness,
         stats.health,
@@ -210,10 +188,7 @@ export const restoreCitizen = defineEffect({
       ],
     },
     { sql: 'DELETE FROM world_skills WHERE agent_id = ?', params: [agent_id] },
-    ...Object.entries(skills).map(([skill, level]) => ({
-      sql: 'INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, ?)',
-      params: [agent_id, skill, level],
-    })),
+    ...Object.entries(skills).map(([skill, level]) => insertInto('world_skills', { agent_id, skill, level })),
   ],
 })
 

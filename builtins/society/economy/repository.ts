@@ -1,4 +1,4 @@
-import type { Store } from '#platform/store/contract'
+import { countRows, type Store } from '#platform/store/contract'
 import type { LedgerEntry } from './contract.ts'
 import { accountOf } from './market/ledger.ts'
 
@@ -108,10 +108,9 @@ export function listEntries(
   )
 }
 
-export async function countEntries(store: Store, account: string | undefined): Promise<number> {
+export function countEntries(store: Store, account: string | undefined): Promise<number> {
   const of = account === undefined ? '' : 'WHERE payer = ? OR payee = ?'
-  const sql = `SELECT count(*) AS n FROM world_entries ${of}`
-  return (await store.get<{ n: number }>(sql, account === undefined ? [] : [account, account]))?.n ?? 0
+  return countRows(store, `FROM world_entries ${of}`, account === undefined ? [] : [account, account])
 }
 
 /** Returns each account's stored balance, and the balance computed from its transfers. */

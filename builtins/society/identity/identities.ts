@@ -80,7 +80,7 @@ export class Identities implements Identity {
       traits,
       domains,
       born_at: isoTime(created_at),
-      died_at: died_at === null ? null : isoTime(died_at),
+      died_at: isoTime(died_at),
       cycles_lived: cycle_num,
       ...goals,
       worldview,

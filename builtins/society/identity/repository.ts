@@ -1,5 +1,15 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, jsonList, type Statement, type Store } from '#platform/store/contract'
+import {
+  AMONG,
+  defineEffect,
+  insertIf,
+  insertInto,
+  isoTime,
+  jsonList,
+  listColumn,
+  type Statement,
+  type Store,
+} from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
 import { EMPTY_STORY, type Story } from './narrative.ts'
@@ -49,14 +59,14 @@ export async function worldviewOf(store: Store, id: string): Promise<string | un
 }
 
 /** Returns those of these agents that have events after the end of their story. */
-export async function agentsWithNewEvents(store: Store, agents: readonly string[]): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
+export function agentsWithNewEvents(store: Store, agents: readonly string[]): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT a.agent_id FROM agents_view a WHERE a.agent_id ${AMONG}
        AND coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0)
          > coalesce((SELECT seq FROM identities i WHERE i.agent_id = a.agent_id), 0)`,
     [jsonList(agents)],
   )
-  return rows.map(({ agent_id }) => agent_id)
 }
 
 /** Returns an agent's opinions, oldest first. */
@@ -159,11 +169,13 @@ export function goalsOf(store: Store, goal_ids: readonly string[]) {
 }
 
 /** Creates the identity row of an existing agent. */
-const ensureIdentity = (id: string): Statement => ({
-  sql: `INSERT INTO identities (agent_id) SELECT ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
-        ON CONFLICT (agent_id) DO NOTHING`,
-  params: [id, id],
-})
+const ensureIdentity = (id: string): Statement =>
+  insertIf(
+    'identities',
+    { agent_id: id },
+    { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [id] },
+    'ON CONFLICT (agent_id) DO NOTHING',
+  )
 
 /** Appends to the narrative if its revision is unchanged; otherwise does nothing. */
 export const tellStory = defineEffect({
@@ -212,11 +224,11 @@ function sealing(id: string, from: number, sealed: readonly z.infer<typeof Chapt
 
 function insertNotes(id: string, at: number, kind: IdentityRow['notes'][number]['kind'], note: string): Statement[] {
   return [
-    {
-      sql: `INSERT INTO identity_notes (agent_id, at, kind, note) SELECT ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)`,
-      params: [id, at, kind, note, id],
-    },
+    insertIf(
+      'identity_notes',
+      { agent_id: id, at, kind, note },
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [id] },
+    ),
     {
       sql: `DELETE FROM identity_notes WHERE agent_id = ? AND note_id NOT IN (SELECT note_id FROM identity_notes
             WHERE agent_id = ? ORDER BY note_id DESC LIMIT ${NOTES})`,
@@ -231,11 +243,11 @@ export const formOpinion = defineEffect({
   schema: z.object({ agent_id, domain: z.string(), opinion: z.string(), note: z.string() }),
   statements: ({ agent_id: id, domain, opinion, note }, now) => [
     ensureIdentity(id),
-    {
-      sql: `INSERT INTO identity_opinions (agent_id, domain, opinion, formed_at) VALUES (?, ?, ?, ?)
-            ON CONFLICT (agent_id, domain) DO UPDATE SET opinion = excluded.opinion, formed_at = excluded.formed_at`,
-      params: [id, domain, opinion, now],
-    },
+    insertInto(
+      'identity_opinions',
+      { agent_id: id, domain, opinion, formed_at: now },
+      'ON CONFLICT (agent_id, domain) DO UPDATE SET opinion = excluded.opinion, formed_at = excluded.formed_at',
+    ),
     {
       sql: `DELETE FROM identity_opinions WHERE agent_id = ? AND domain NOT IN (SELECT domain FROM identity_opinions
             WHERE agent_id = ? ORDER BY formed_at DESC, domain DESC LIMIT ${OPINIONS})`,
@@ -260,12 +272,12 @@ export const askQuestion = defineEffect({
   schema: z.object({ agent_id, question_id: z.string(), question: z.string(), note: z.string() }),
   statements: ({ agent_id: id, question_id, question, note }, now) => [
     ensureIdentity(id),
-    {
-      sql: `INSERT INTO identity_questions (question_id, agent_id, question, asked_at) SELECT ?, ?, ?, ?
-            WHERE (SELECT count(*) FROM identity_questions WHERE agent_id = ?) < ${QUESTIONS}
-            ON CONFLICT (agent_id, question_id) DO NOTHING`,
-      params: [question_id, id, question, now, id],
-    },
+    insertIf(
+      'identity_questions',
+      { question_id, agent_id: id, question, asked_at: now },
+      { where: `(SELECT count(*) FROM identity_questions WHERE agent_id = ?) < ${QUESTIONS}`, params: [id] },
+      'ON CONFLICT (agent_id, question_id) DO NOTHING',
+    ),
     ...insertNotes(id, now, 'question', note),
   ],
 })
@@ -304,23 +316,20 @@ export const restoreIdentity = defineEffect({
           worldview,
         ],
       },
-      ...kept.chapters.map(({ n, summary, entry_count, started_at, ended_at }) => ({
-        sql: `INSERT INTO identity_chapters (agent_id, n, summary, entry_count, started_at, ended_at) VALUES (?, ?, ?, ?, ?, ?)`,
-        params: [id, n, summary, entry_count, started_at, ended_at],
-      })),
-      ...kept.opinions.map(({ domain, opinion, formed_at }) => ({
-        sql: 'INSERT INTO identity_opinions (agent_id, domain, opinion, formed_at) VALUES (?, ?, ?, ?)',
-        params: [id, domain, opinion, formed_at],
-      })),
-      ...kept.questions.map(({ question_id, question, asked_at }) => ({
-        sql: `INSERT INTO identity_questions (question_id, agent_id, question, asked_at) VALUES (?, ?, ?, ?)
-              ON CONFLICT (agent_id, question_id) DO NOTHING`,
-        params: [question_id, id, question, asked_at],
-      })),
-      ...kept.notes.map(({ at, kind, note }) => ({
-        sql: 'INSERT INTO identity_notes (agent_id, at, kind, note) VALUES (?, ?, ?, ?)',
-        params: [id, at, kind, note],
-      })),
+      ...kept.chapters.map(({ n, summary, entry_count, started_at, ended_at }) =>
+        insertInto('identity_chapters', { agent_id: id, n, summary, entry_count, started_at, ended_at }),
+      ),
+      ...kept.opinions.map(({ domain, opinion, formed_at }) =>
+        insertInto('identity_opinions', { agent_id: id, domain, opinion, formed_at }),
+      ),
+      ...kept.questions.map(({ question_id, question, asked_at }) =>
+        insertInto(
+          'identity_questions',
+          { question_id, agent_id: id, question, asked_at },
+          'ON CONFLICT (agent_id, question_id) DO NOTHING',
+        ),
+      ),
+      ...kept.notes.map(({ at, kind, note }) => insertInto('identity_notes', { agent_id: id, at, kind, note })),
     ]
   },
 })

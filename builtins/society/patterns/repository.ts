@@ -1,5 +1,15 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, jsonList, type Statement, type Store, usdOf } from '#platform/store/contract'
+import {
+  AMONG,
+  countRows,
+  defineEffect,
+  insertInto,
+  isoTime,
+  jsonList,
+  type Statement,
+  type Store,
+  usdOf,
+} from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
 import { withdrawMessages } from '#society/a2a/statements'
 import { PATTERN_ENDS, type PatternRun } from './contract.ts'
@@ -102,7 +112,7 @@ export function runOf(
     result: row.result === null ? null : (JSON.parse(row.result) as Record<string, unknown>),
     created_at: isoTime(row.created_at),
     deadline: isoTime(row.deadline),
-    ended_at: row.ended_at === null ? null : isoTime(row.ended_at),
+    ended_at: isoTime(row.ended_at),
   }
 }
 
@@ -118,16 +128,12 @@ export function listRuns(store: Store, limit: number, offset: number): Promise<P
   )
 }
 
-export async function countRuns(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM a2a_patterns'))?.n ?? 0
+export function countRuns(store: Store): Promise<number> {
+  return countRows(store, 'FROM a2a_patterns')
 }
 
-export async function runningOf(store: Store, initiator: string): Promise<number> {
-  const row = await store.get<{ n: number }>(
-    "SELECT count(*) AS n FROM a2a_patterns WHERE initiator = ? AND status = 'running'",
-    [initiator],
-  )
-  return row?.n ?? 0
+export function runningOf(store: Store, initiator: string): Promise<number> {
+  return countRows(store, "FROM a2a_patterns WHERE initiator = ? AND status = 'running'", [initiator])
 }
 
 const IS_RUNNING_FOR = "p.status = 'running' AND p.initiator = g.agent_id AND p.created_at >= g.created_at"
@@ -176,24 +182,13 @@ export const insertRun = defineEffect({
     /** Time limit from now, in milliseconds. */
     within: z.number().int(),
   }),
-  statements: ({ pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens, within }, now) => [
-    {
-      sql: `INSERT INTO a2a_patterns (pattern_id, name, initiator, participants, task, rounds, max_micros, max_tokens,
-              created_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        pattern_id,
-        name,
-        initiator,
-        JSON.stringify(participants),
-        task,
-        rounds,
-        max_micros,
-        max_tokens,
-        now,
-        now + within,
-      ],
-    },
-  ],
+  statements: ({ participants, within, ...row }, now) =>
+    insertInto('a2a_patterns', {
+      ...row,
+      participants: JSON.stringify(participants),
+      created_at: now,
+      deadline: now + within,
+    }),
 })
 
 /** Ends a run. Refused when it is not running, so that it ends once and sends nothing afterwards. */
@@ -206,20 +201,18 @@ export const endRun = defineEffect({
     result: z.record(z.string(), z.unknown()),
     spent: z.object({ micros: z.number().int(), tokens: z.number().int() }),
   }),
-  statements: ({ pattern_id, status, result, spent }, now) => [
-    {
-      sql: `UPDATE a2a_patterns SET status = ?, result = ?, spent_micros = ?, spent_tokens = ?, ended_at = ?
-            WHERE pattern_id = ? AND status = 'running'`,
-      params: [status, JSON.stringify(result), spent.micros, spent.tokens, now, pattern_id],
-    },
-  ],
+  statements: ({ pattern_id, status, result, spent }, now) => ({
+    sql: `UPDATE a2a_patterns SET status = ?, result = ?, spent_micros = ?, spent_tokens = ?, ended_at = ?
+          WHERE pattern_id = ? AND status = 'running'`,
+    params: [status, JSON.stringify(result), spent.micros, spent.tokens, now, pattern_id],
+  }),
 })
 
 /** Withdraws the unread messages of an ended run. */
 export const withdraw = defineEffect({
   name: 'patterns.withdraw',
   schema: z.object({ pattern_id: z.string() }),
-  statements: ({ pattern_id }, now) => [withdrawMessages(pattern_id, now)],
+  statements: ({ pattern_id }, now) => withdrawMessages(pattern_id, now),
 })
 
 export const PATTERN_EFFECTS = [insertRun, endRun, withdraw]

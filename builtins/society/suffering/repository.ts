@@ -1,6 +1,6 @@
 import type { NewAgent } from '#core/agents/contract'
 import { z } from '#kernel'
-import { AMONG, defineEffect, isoTime, jsonList, type Store } from '#platform/store/contract'
+import { AMONG, countRows, defineEffect, isoTime, jsonList, listColumn, type Store } from '#platform/store/contract'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { PersistedState } from './state/state.ts'
 
@@ -139,26 +139,24 @@ export const recordCycle = defineEffect({
 export const restoreLife = defineEffect({
   name: 'suffering.restore',
   schema: z.object({ agent_id: z.string(), inner: PersistedState }),
-  statements: ({ agent_id, inner }, now) => [
-    {
-      sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
-            VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?)
-            ON CONFLICT (agent_id) DO UPDATE SET version = inner_lives.version + 1, at = excluded.at, seq = excluded.seq,
-              look_at = 0, state = excluded.state`,
-      params: [agent_id, now, agent_id, now, JSON.stringify(inner)],
-    },
-  ],
+  statements: ({ agent_id, inner }, now) => ({
+    sql: `INSERT INTO inner_lives (agent_id, version, at, seq, heard_at, state)
+          VALUES (?, 1, ?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?)
+          ON CONFLICT (agent_id) DO UPDATE SET version = inner_lives.version + 1, at = excluded.at, seq = excluded.seq,
+            look_at = 0, state = excluded.state`,
+    params: [agent_id, now, agent_id, now, JSON.stringify(inner)],
+  }),
 })
 
 /** Returns those of these agents that have new events or whose time for the next check has come. */
-export async function findChangedAgents(store: Store, agents: readonly string[], now: number): Promise<string[]> {
-  const rows = await store.all<{ agent_id: string }>(
+export function findChangedAgents(store: Store, agents: readonly string[], now: number): Promise<string[]> {
+  return listColumn(
+    store,
     `SELECT a.agent_id FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id AND i.at <= ? AND i.look_at > ?
      WHERE a.agent_id ${AMONG}
        AND (i.seq IS NULL OR i.seq < coalesce((SELECT max(seq) FROM events_view e WHERE e.agent_id = a.agent_id), 0))`,
     [now, now, jsonList(agents)],
   )
-  return rows.map(({ agent_id }) => agent_id)
 }
 
 /** Records a moment. Of moments older than a day, only the first of each hour is kept. */
@@ -233,11 +231,8 @@ export async function listMoments(
   }))
 }
 
-export async function countMoments(store: Store, agent_id: string): Promise<number> {
-  const row = await store.get<{ n: number }>('SELECT count(*) AS n FROM suffering_history WHERE agent_id = ?', [
-    agent_id,
-  ])
-  return row?.n ?? 0
+export function countMoments(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM suffering_history WHERE agent_id = ?', [agent_id])
 }
 
 /** Returns the highest load and highest happiness among an agent's recorded moments; undefined without any. */

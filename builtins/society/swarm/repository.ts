@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, getValue, isoTime, jsonList, type Store } from '#platform/store/contract'
+import { AMONG, countRows, getValue, isoTime, jsonList, type Store } from '#platform/store/contract'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
 import type { AgentOutcomes } from './report.ts'
 import { round } from './specialization.ts'
@@ -124,14 +124,14 @@ const effectOf = ({ detail, created_at, ended_at, ...row }: EffectRow): SwarmEff
   ...row,
   text: (JSON.parse(detail) as { text: string }).text,
   created_at: isoTime(created_at),
-  ended_at: ended_at === null ? null : isoTime(ended_at),
+  ended_at: isoTime(ended_at),
 })
 const reportOf = ({ report, created_at, reverted_at, ...row }: ReportRow, effects: SwarmEffect[]): SwarmReport => ({
   ...row,
   ...SwarmLearning.parse(JSON.parse(report)),
   effects,
   created_at: isoTime(created_at),
-  reverted_at: reverted_at === null ? null : isoTime(reverted_at),
+  reverted_at: isoTime(reverted_at),
 })
 
 /** Returns the reports, newest first. */
@@ -150,8 +150,8 @@ export async function listReports(store: Store, limit: number, offset: number): 
   )
 }
 
-export async function countReports(store: Store): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM swarm_reports'))?.n ?? 0
+export function countReports(store: Store): Promise<number> {
+  return countRows(store, 'FROM swarm_reports')
 }
 
 export async function findReport(store: Store, report_id: string): Promise<SwarmReport | undefined> {

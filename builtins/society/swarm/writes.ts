@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, defineEffect, jsonList } from '#platform/store/contract'
+import { AMONG, defineEffect, insertIf, insertInto, jsonList } from '#platform/store/contract'
 import { EFFECT_KINDS, SwarmLearning } from './contract.ts'
 import { OPEN } from './repository.ts'
 
@@ -27,25 +27,17 @@ export const recordGoals = defineEffect({
     ),
   }),
   statements: ({ goals }) => [
-    ...goals.map(goal => ({
-      sql: `INSERT INTO specialization_records (seq, goal_id, agent_id, task_type, success, duration_ms, steps, tools, at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
-      params: [
-        goal.seq,
-        goal.goal_id,
-        goal.agent_id,
-        goal.task_type,
-        goal.success,
-        goal.duration_ms,
-        goal.steps,
-        JSON.stringify(goal.tools),
-        goal.at,
-        goal.agent_id,
-      ],
-    })),
+    ...goals.map(goal =>
+      insertIf(
+        'specialization_records',
+        { ...goal, tools: JSON.stringify(goal.tools) },
+        { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [goal.agent_id] },
+        'ON CONFLICT DO NOTHING',
+      ),
+    ),
     ...[...new Set(goals.map(({ agent_id }) => agent_id))].map(agent_id => ({
       sql: `DELETE FROM specialization_records WHERE agent_id = ? AND seq <= (SELECT seq FROM specialization_records
-              WHERE agent_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RECORDS})`,
+            WHERE agent_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ${KEPT_RECORDS})`,
       params: [agent_id, agent_id],
     })),
   ],
@@ -56,13 +48,8 @@ export const insertReport = defineEffect({
   name: 'swarm.report',
   mustChange: true,
   schema: z.object({ report_id: z.string(), beat: z.number().int(), policy: z.string(), learned: SwarmLearning }),
-  statements: ({ report_id, beat, policy, learned }, now) => [
-    {
-      sql: `INSERT INTO swarm_reports (report_id, beat, policy, report, created_at) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT DO NOTHING`,
-      params: [report_id, beat, policy, JSON.stringify(learned), now],
-    },
-  ],
+  statements: ({ learned, ...row }, now) =>
+    insertInto('swarm_reports', { ...row, report: JSON.stringify(learned), created_at: now }, 'ON CONFLICT DO NOTHING'),
 })
 
 /** Inserts a report's effects. Does nothing for effects in force, or reverted ones whose reason lasts. */
@@ -81,21 +68,20 @@ export const insertEffects = defineEffect({
     ),
   }),
   statements: ({ report_id, effects: done }, now) =>
-    done.map(({ effect_id, kind, topic, agent_id, text }) => ({
-      sql: `INSERT INTO swarm_effects (effect_id, report_id, kind, topic, agent_id, detail, status, created_at)
-            SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?) ON CONFLICT DO NOTHING`,
-      params: [
-        effect_id,
-        report_id,
-        kind,
-        topic,
-        agent_id,
-        JSON.stringify({ text }),
-        kind === 'memory' ? 'planned' : 'in_force',
-        now,
-        agent_id,
-      ],
-    })),
+    done.map(({ text, ...effect }) =>
+      insertIf(
+        'swarm_effects',
+        {
+          ...effect,
+          report_id,
+          detail: JSON.stringify({ text }),
+          status: effect.kind === 'memory' ? 'planned' : 'in_force',
+          created_at: now,
+        },
+        { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [effect.agent_id] },
+        'ON CONFLICT DO NOTHING',
+      ),
+    ),
 })
 
 export const moveEffects = defineEffect({
@@ -113,37 +99,31 @@ export const moveEffect = defineEffect({
   name: 'swarm.move_one',
   mustChange: true,
   schema: z.object({ effect_id: z.string(), from: z.string(), to: z.string() }),
-  statements: ({ effect_id, from, to }, now) => [
-    {
-      sql: 'UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status = ?',
-      params: [to, to === 'in_force' ? null : now, effect_id, from],
-    },
-  ],
+  statements: ({ effect_id, from, to }, now) => ({
+    sql: 'UPDATE swarm_effects SET status = ?, ended_at = ? WHERE effect_id = ? AND status = ?',
+    params: [to, to === 'in_force' ? null : now, effect_id, from],
+  }),
 })
 
 export const markReverted = defineEffect({
   name: 'swarm.revert',
   mustChange: true,
   schema: z.object({ report_id: z.string() }),
-  statements: ({ report_id }, now) => [
-    {
-      sql: 'UPDATE swarm_reports SET reverted_at = ? WHERE report_id = ? AND reverted_at IS NULL',
-      params: [now, report_id],
-    },
-  ],
+  statements: ({ report_id }, now) => ({
+    sql: 'UPDATE swarm_reports SET reverted_at = ? WHERE report_id = ? AND reverted_at IS NULL',
+    params: [now, report_id],
+  }),
 })
 
 /** Deletes old reports, except those whose effects last. */
 export const trimReports = defineEffect({
   name: 'swarm.trim',
   schema: z.object({}),
-  statements: () => [
-    {
-      sql: `DELETE FROM swarm_reports WHERE beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${KEPT_REPORTS})
-            AND (NOT EXISTS (SELECT 1 FROM swarm_effects e WHERE e.report_id = swarm_reports.report_id AND e.status IN ${OPEN})
-              OR beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${MOST_REPORTS}))`,
-    },
-  ],
+  statements: () => ({
+    sql: `DELETE FROM swarm_reports WHERE beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${KEPT_REPORTS})
+          AND (NOT EXISTS (SELECT 1 FROM swarm_effects e WHERE e.report_id = swarm_reports.report_id AND e.status IN ${OPEN})
+            OR beat <= (SELECT beat FROM swarm_reports ORDER BY beat DESC LIMIT 1 OFFSET ${MOST_REPORTS}))`,
+  }),
 })
 
 export const SWARM_EFFECTS = [

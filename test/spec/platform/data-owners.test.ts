@@ -15,8 +15,9 @@ const TARGET =
   /^(?:CREATE (?:TABLE|VIEW)|CREATE (?:UNIQUE )?INDEX \w+ ON|ALTER TABLE|DROP (?:TABLE|VIEW)|INSERT INTO|UPDATE|DELETE FROM) (\w+)/
 const RENAMED = /^ALTER TABLE (\w+) RENAME TO (\w+)/
 
-/** Matches names in table positions in SQL; all sources write keywords in capitals. */
-const NAMED = /\b(?:FROM|JOIN|INTO|UPDATE|TABLE|REFERENCES)\s+(\w+(?: \w+)?(?:,\s*\w+(?: \w+)?)*)/g
+/** Matches names in table positions in SQL, whose keywords all sources write in capitals, and of `insertInto`. */
+const NAMED =
+  /(?:\b(?:FROM|JOIN|INTO|UPDATE|TABLE|REFERENCES)\s+|\binsert(?:Into|If)\(\s*["'])(\w+(?: \w+)?(?:,\s*\w+(?: \w+)?)*)/g
 
 function statementsOf(sql: string): string[] {
   return sql
@@ -116,6 +117,7 @@ describe('the ownership of tables', () => {
   it('the check finds tables in every position of a statement', () => {
     const sql =
       'WITH a AS (SELECT 1 FROM agents x, goals y) DELETE FROM leases; INSERT INTO spend SELECT 1 JOIN\n  runs'
-    expect(tablesIn(sql)).toEqual(['agents', 'goals', 'leases', 'spend', 'runs'])
+    const insert = 'insertIf(\n  "sessions", {})'
+    expect(tablesIn(`${sql}; ${insert}`)).toEqual(['agents', 'goals', 'leases', 'spend', 'runs', 'sessions'])
   })
 })

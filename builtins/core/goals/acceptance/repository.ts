@@ -30,12 +30,10 @@ export const replaceAcceptance = defineEffect({
   name: 'goals.replace_acceptance',
   mustChange: true,
   schema: z.object({ goal_id: z.string(), acceptance: Checks }),
-  statements: ({ goal_id, acceptance }) => [
-    {
-      sql: "UPDATE goals SET acceptance = ? WHERE goal_id = ? AND status = 'active'",
-      params: [acceptance.length > 0 ? JSON.stringify(acceptance) : null, goal_id],
-    },
-  ],
+  statements: ({ goal_id, acceptance }) => ({
+    sql: "UPDATE goals SET acceptance = ? WHERE goal_id = ? AND status = 'active'",
+    params: [acceptance.length > 0 ? JSON.stringify(acceptance) : null, goal_id],
+  }),
 })
 
 /**
@@ -50,20 +48,18 @@ export const setAcceptance = defineEffect({
     refused: z.boolean(),
     checked: z.string().optional().describe('The column as it was when the criteria were read'),
   }),
-  statements: ({ goal_id, acceptance, refused, checked }) => [
-    {
-      sql: `UPDATE goals SET acceptance = ?, refusals = refusals + ? WHERE goal_id = ? AND status = 'active'
+  statements: ({ goal_id, acceptance, refused, checked }) => ({
+    sql: `UPDATE goals SET acceptance = ?, refusals = refusals + ? WHERE goal_id = ? AND status = 'active'
         ${checked === undefined ? '' : 'AND acceptance = ?'}`,
-      params: [JSON.stringify(acceptance), refused ? 1 : 0, goal_id, ...(checked === undefined ? [] : [checked])],
-    },
-  ],
+    params: [JSON.stringify(acceptance), refused ? 1 : 0, goal_id, ...(checked === undefined ? [] : [checked])],
+  }),
 })
 
 /** Records that evidence was missing; later claims are not refused for that. */
 export const claimsRefused = defineEffect({
   name: 'goals.claims_refused',
   schema: z.object({ goal_id: z.string() }),
-  statements: ({ goal_id }) => [{ sql: 'UPDATE goals SET claims_refused = 1 WHERE goal_id = ?', params: [goal_id] }],
+  statements: ({ goal_id }) => ({ sql: 'UPDATE goals SET claims_refused = 1 WHERE goal_id = ?', params: [goal_id] }),
 })
 
 export const ACCEPTANCE_EFFECTS = [replaceAcceptance, setAcceptance, claimsRefused]

@@ -1,5 +1,5 @@
 import { type PluginHandle, z } from '#kernel'
-import { AMONG, defineEffect, jsonList, Store } from '#platform/store/contract'
+import { AMONG, defineEffect, insertInto, jsonList, Store } from '#platform/store/contract'
 import { describeParked } from '../context/open-work.ts'
 import { type GoalRow, PlanStep } from '../contract.ts'
 import { COLUMNS } from '../repository.ts'
@@ -15,12 +15,10 @@ export function readPlan(column: string | null): PlanStep[] {
 export const setPlan = defineEffect({
   name: 'goals.set_plan',
   schema: z.object({ goal_id: z.string(), plan: Plan }),
-  statements: ({ goal_id, plan }) => [
-    {
-      sql: "UPDATE goals SET plan = ? WHERE goal_id = ? AND status = 'active'",
-      params: [JSON.stringify(plan), goal_id],
-    },
-  ],
+  statements: ({ goal_id, plan }) => ({
+    sql: "UPDATE goals SET plan = ? WHERE goal_id = ? AND status = 'active'",
+    params: [JSON.stringify(plan), goal_id],
+  }),
 })
 
 /** Sets when a goal begins, and its deadline. */
@@ -29,10 +27,7 @@ export const setTerms = defineEffect({
   schema: z.object({ goal_id: z.string(), deadline_at: z.number().int().nullable(), after: z.array(z.string()) }),
   statements: ({ goal_id, deadline_at, after }) => [
     { sql: 'UPDATE goals SET deadline_at = ? WHERE goal_id = ?', params: [deadline_at, goal_id] },
-    ...after.map(each => ({
-      sql: 'INSERT INTO goal_dependencies (goal_id, after_goal_id) VALUES (?, ?) ON CONFLICT DO NOTHING',
-      params: [goal_id, each],
-    })),
+    ...after.map(each => insertInto('goal_dependencies', { goal_id, after_goal_id: each }, 'ON CONFLICT DO NOTHING')),
   ],
 })
 

@@ -1,7 +1,7 @@
 import type { BundlePart } from '#core/checkpoints/contract'
 import { Message } from '#core/models/contract'
 import { type PluginHandle, z } from '#kernel'
-import { defineEffect, Store } from '#platform/store/contract'
+import { defineEffect, insertInto, Store } from '#platform/store/contract'
 import { readAcceptance, termOf, uncheckedTerms } from '../acceptance/repository.ts'
 import { readPlan } from '../acceptance/terms-repository.ts'
 import { Acceptance, Goal, PlanStep, sanitize } from '../contract.ts'
@@ -52,31 +52,15 @@ export const insertHistory = defineEffect({
   name: 'goals.history',
   schema: z.object({ agent_id: z.string(), goals: Goals }),
   statements: ({ agent_id, goals }) =>
-    goals.flatMap(goal => [
-      {
-        sql: `INSERT INTO goals (goal_id, agent_id, objective, status, priority, origin, parent_goal_id, reasoning, result,
-                unconfirmed, steps_completed, created_at, completed_at, told_at, acceptance, plan)
-              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        params: [
-          goal.goal_id,
-          agent_id,
-          goal.objective,
-          goal.status,
-          goal.priority,
-          goal.origin,
-          goal.parent_goal_id,
-          goal.reasoning,
-          goal.result,
-          goal.unconfirmed,
-          goal.steps_completed,
-          goal.created_at,
-          goal.completed_at,
-          goal.completed_at,
-          goal.acceptance.length > 0 ? JSON.stringify(uncheckedTerms(goal.acceptance)) : null,
-          goal.plan.length > 0 ? JSON.stringify(goal.plan) : null,
-        ],
-      },
-      ...writeTranscript(goal.goal_id, agent_id, goal.status === 'active' ? goal.transcript : []),
+    goals.flatMap(({ acceptance, plan, transcript, ...goal }) => [
+      insertInto('goals', {
+        ...goal,
+        agent_id,
+        told_at: goal.completed_at,
+        acceptance: acceptance.length > 0 ? JSON.stringify(uncheckedTerms(acceptance)) : null,
+        plan: plan.length > 0 ? JSON.stringify(plan) : null,
+      }),
+      ...writeTranscript(goal.goal_id, agent_id, goal.status === 'active' ? transcript : []),
     ]),
 })
 

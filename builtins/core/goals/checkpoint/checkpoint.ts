@@ -2,7 +2,7 @@ import type { CheckpointPart } from '#core/checkpoints/contract'
 import { Message } from '#core/models/contract'
 import { callsSince, closeCalls } from '#core/runtime/statements'
 import { type PluginHandle, z } from '#kernel'
-import { appendEvent, defineEffect, type Statement, Store } from '#platform/store/contract'
+import { appendEvent, defineEffect, insertInto, type Statement, Store } from '#platform/store/contract'
 import { denyRequests } from '#safety/approvals/statements'
 import { withdrawQuestions } from '#safety/questions/statements'
 import { goalEnding } from '../pursuit/outcome.ts'
@@ -43,10 +43,9 @@ export function writeTranscript(goal_id: string, agent_id: string, rows: KeptGoa
   return [
     { sql: 'DELETE FROM goal_transcripts WHERE goal_id = ?', params: [goal_id] },
     { sql: 'DELETE FROM ended_transcripts WHERE goal_id = ?', params: [goal_id] },
-    ...rows.map(({ seq, message, at }) => ({
-      sql: 'INSERT INTO goal_transcripts (goal_id, seq, agent_id, message, created_at) VALUES (?, ?, ?, ?, ?)',
-      params: [goal_id, seq, agent_id, JSON.stringify(message), at],
-    })),
+    ...rows.map(({ seq, message, at }) =>
+      insertInto('goal_transcripts', { goal_id, seq, agent_id, message: JSON.stringify(message), created_at: at }),
+    ),
   ]
 }
 
@@ -62,26 +61,15 @@ export const restoreGoal = defineEffect({
     const since = callsSince(goal_id, openCalls(transcript))
     const calls = { sql: `SELECT call_id FROM tool_calls_view WHERE ${since.where}`, params: since.params }
     return [
-      {
-        sql: `INSERT INTO goals (goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at)
-              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-              ON CONFLICT (goal_id) DO UPDATE SET status = 'active', objective = excluded.objective,
-                priority = excluded.priority, origin = excluded.origin, parent_goal_id = excluded.parent_goal_id,
-                reasoning = excluded.reasoning, steps_completed = excluded.steps_completed, created_at = excluded.created_at,
-                result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL, transcript_epoch = NULL
-              WHERE goals.agent_id = excluded.agent_id`,
-        params: [
-          goal_id,
-          agent_id,
-          objective,
-          priority,
-          origin,
-          parent_goal_id,
-          reasoning,
-          steps_completed,
-          created_at,
-        ],
-      },
+      insertInto(
+        'goals',
+        { goal_id, agent_id, objective, priority, origin, parent_goal_id, reasoning, steps_completed, created_at },
+        `ON CONFLICT (goal_id) DO UPDATE SET status = 'active', objective = excluded.objective,
+            priority = excluded.priority, origin = excluded.origin, parent_goal_id = excluded.parent_goal_id,
+            reasoning = excluded.reasoning, steps_completed = excluded.steps_completed, created_at = excluded.created_at,
+            result = NULL, unconfirmed = 0, completed_at = NULL, told_at = NULL, transcript_epoch = NULL
+          WHERE goals.agent_id = excluded.agent_id`,
+      ),
       ...writeTranscript(goal_id, agent_id, transcript),
       denyRequests(calls, { reason: SET_BACK, resolved_by: 'checkpoint' }, now),
       withdrawQuestions(calls),

@@ -3,7 +3,7 @@ import { type NewAgent, ProfileShapes, shapeProfile } from '#core/agents/contrac
 import { PERSONA_FIELDS, type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import { type Cycle, type Due, idsOf } from '#platform/heartbeat/contract'
-import { AMONG, defineEffect, jsonList, Store } from '#platform/store/contract'
+import { AMONG, defineEffect, insertInto, jsonList, Store } from '#platform/store/contract'
 import type { GoalsConfig } from '../config.ts'
 import { messageSources, readSource } from '../context/guarded.ts'
 import { toolsDescription } from '../context/sections.ts'
@@ -198,14 +198,14 @@ export function sleepUntilChanged({ agent_id }: Cycle, { world, wakes }: IdleSta
 export const wokeUp = defineEffect({
   name: 'idle.woke_up',
   schema: z.object({ agent_id: z.string() }),
-  statements: ({ agent_id }) => [{ sql: 'DELETE FROM idle_agents WHERE agent_id = ?', params: [agent_id] }],
+  statements: ({ agent_id }) => ({ sql: 'DELETE FROM idle_agents WHERE agent_id = ?', params: [agent_id] }),
 })
 
 /** Wakes all agents, because something that affects all their decisions may have changed. */
 export const allWokeUp = defineEffect({
   name: 'idle.all_woke_up',
   schema: z.object({}),
-  statements: () => [{ sql: 'DELETE FROM idle_agents' }],
+  statements: () => ({ sql: 'DELETE FROM idle_agents' }),
 })
 
 const fellAsleep = defineEffect({
@@ -220,14 +220,13 @@ const fellAsleep = defineEffect({
     said: z.string().nullable().default(null),
     refused: z.string().nullable().default(null),
   }),
-  statements: ({ agent_id, times, world, wakes, rest, said, refused }, now) => [
-    {
-      sql: `INSERT INTO idle_agents (agent_id, times, world, wakes, asked_at, ask_again_at, said, refused) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (agent_id) DO UPDATE SET times = excluded.times, world = excluded.world, wakes = excluded.wakes,
-            asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at, said = excluded.said, refused = excluded.refused`,
-      params: [agent_id, times, world, wakes, now, rest === null ? NEVER : now + rest, said, refused],
-    },
-  ],
+  statements: ({ rest, ...row }, now) =>
+    insertInto(
+      'idle_agents',
+      { ...row, asked_at: now, ask_again_at: rest === null ? NEVER : now + rest },
+      `ON CONFLICT (agent_id) DO UPDATE SET times = excluded.times, world = excluded.world, wakes = excluded.wakes,
+        asked_at = excluded.asked_at, ask_again_at = excluded.ask_again_at, said = excluded.said, refused = excluded.refused`,
+    ),
 })
 
 export const IDLE_EFFECTS = [wokeUp, allWokeUp, fellAsleep]

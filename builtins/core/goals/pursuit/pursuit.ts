@@ -11,6 +11,7 @@ import {
   Runtime,
   type Verdict,
 } from '#core/runtime/contract'
+import { unansweredCalls } from '#core/runtime/statements'
 import { defineError, type Effect, type PluginHandle } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { recordInput, withoutRecording } from '#lib/recording-context'
@@ -40,7 +41,6 @@ import {
   parkGoal,
   recordAnswer,
   recordOutcome,
-  unansweredCalls,
 } from '../repository.ts'
 import { type Called, PursuitNews } from './news.ts'
 import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
@@ -175,7 +175,7 @@ class Pursuit {
     const store = this.#svc.use(Store)
     const { goal_id } = this.#goal
     const begun = this.#goal.steps_completed > 0
-    const open = begun ? await unansweredCalls(store, goal_id) : NOTHING_OPEN
+    const open = begun ? await unansweredCalls(store, 'goal_id', goal_id) : NOTHING_OPEN
     // Calls that wait for the operator are continued even without `pursuit_resume`.
     if (begun && (this.#config.pursuit_resume || open.waiting.size > 0)) {
       this.#transcript = await this.#loadTranscript()

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, isoTime, type Store } from '#platform/store/contract'
+import { defineEffect, insertInto, isoTime, type Store } from '#platform/store/contract'
 import { LearnedFacts, type LearnedModel } from './contract.ts'
 
 interface Row {
@@ -14,21 +14,20 @@ interface Row {
 export const keepLearned = defineEffect({
   name: 'models.keep_learned',
   schema: z.object({ model: z.string(), endpoint: z.string(), facts: LearnedFacts, configuration: z.string() }),
-  statements: ({ model, endpoint, facts, configuration }, now) => [
-    {
-      sql: `INSERT INTO learned_models (model, endpoint, facts, configuration, learned_at) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (model, endpoint) DO UPDATE SET facts = excluded.facts, configuration = excluded.configuration,
-            learned_at = excluded.learned_at`,
-      params: [model, endpoint, JSON.stringify(facts), configuration, now],
-    },
-  ],
+  statements: ({ facts, ...row }, now) =>
+    insertInto(
+      'learned_models',
+      { ...row, facts: JSON.stringify(facts), learned_at: now },
+      `ON CONFLICT (model, endpoint) DO UPDATE SET facts = excluded.facts, configuration = excluded.configuration,
+        learned_at = excluded.learned_at`,
+    ),
 })
 
 /** Removes the facts learned about a model, at all addresses. */
 export const forgetLearned = defineEffect({
   name: 'models.forget_learned',
   schema: z.object({ model: z.string() }),
-  statements: ({ model }) => [{ sql: 'DELETE FROM learned_models WHERE model = ?', params: [model] }],
+  statements: ({ model }) => ({ sql: 'DELETE FROM learned_models WHERE model = ?', params: [model] }),
 })
 
 /** Returns the facts learned about a model at one address under this configuration; undefined when there are none. */

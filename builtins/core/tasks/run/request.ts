@@ -5,11 +5,12 @@ import { imagesOf, readImages } from '#core/images/contract'
 import { type Message, mergeParameters } from '#core/models/contract'
 import { moodPrompt, type Profile } from '#core/profiles/contract'
 import type { RunRequest, ToolSet } from '#core/runtime/contract'
+import { unansweredCalls } from '#core/runtime/statements'
 import { Skills } from '#core/skills/contract'
 import type { PluginHandle } from '#kernel'
 import { recordInput } from '#lib/recording-context'
 import { Store } from '#platform/store/contract'
-import { type TaskRow, unansweredCalls } from '../repository.ts'
+import type { TaskRow } from '../repository.ts'
 import { parametersIn, toolkitsIn } from '../shape.ts'
 import type { AnswerForm } from './answer-form.ts'
 import { modelOf, type WorkingProfile } from './beginning.ts'
@@ -96,7 +97,7 @@ export async function prepareRun(
       cycle_num,
       ...reach,
       model,
-      ...(messages.length === 0 ? {} : await unansweredCalls(svc.use(Store), task_id)),
+      ...(messages.length === 0 ? {} : await unansweredCalls(svc.use(Store), 'task_id', task_id)),
       call_prefix: `${task_id}:${row.epoch}`,
       purpose: { agent_id, goal_id: null, cycle_num, kind: 'task', task_id, max_cost_usd: profile.max_cost_usd },
       fallback: profile.fallback,

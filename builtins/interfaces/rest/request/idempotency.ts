@@ -33,7 +33,7 @@ const keyOfAnswer = ({ user_id, route, key, request_id }: HeldAnswer) => [user_i
 const forgetKeys = defineEffect({
   name: 'rest.forget_keys',
   schema: z.object({}),
-  statements: (_, now) => [{ sql: 'DELETE FROM idempotency_keys WHERE created_at < ?', params: [now - KEPT_MS] }],
+  statements: (_, now) => ({ sql: 'DELETE FROM idempotency_keys WHERE created_at < ?', params: [now - KEPT_MS] }),
 })
 
 /**
@@ -43,15 +43,13 @@ const claimKey = defineEffect({
   name: 'rest.claim_key',
   mustChange: true,
   schema: HeldAnswer.extend({ request_hash: z.string() }),
-  statements: ({ request_hash, ...held }, now) => [
-    {
-      sql: `INSERT INTO idempotency_keys AS known (user_id, route, key, request_id, request_hash, created_at)
-            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, route, key) DO UPDATE
-            SET request_id = excluded.request_id, request_hash = excluded.request_hash, created_at = excluded.created_at
-            WHERE known.written = 0 AND known.answer IS NULL AND known.created_at < ?`,
-      params: [...keyOfAnswer(held), request_hash, now, now - RUNNING_MS],
-    },
-  ],
+  statements: ({ request_hash, ...held }, now) => ({
+    sql: `INSERT INTO idempotency_keys AS known (user_id, route, key, request_id, request_hash, created_at)
+          VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (user_id, route, key) DO UPDATE
+          SET request_id = excluded.request_id, request_hash = excluded.request_hash, created_at = excluded.created_at
+          WHERE known.written = 0 AND known.answer IS NULL AND known.created_at < ?`,
+    params: [...keyOfAnswer(held), request_hash, now, now - RUNNING_MS],
+  }),
 })
 
 /** Committed with what the request creates: the whole commit fails when another request holds the key by now. */
@@ -59,27 +57,26 @@ const markWritten = defineEffect({
   name: 'rest.mark_written',
   mustChange: true,
   schema: HeldAnswer,
-  statements: held => [{ sql: `UPDATE idempotency_keys SET written = 1 WHERE ${HELD}`, params: keyOfAnswer(held) }],
+  statements: held => ({ sql: `UPDATE idempotency_keys SET written = 1 WHERE ${HELD}`, params: keyOfAnswer(held) }),
 })
 
 const keepAnswer = defineEffect({
   name: 'rest.keep_answer',
   schema: HeldAnswer.extend({ answer: z.string() }),
-  statements: ({ answer, ...held }) => [
-    {
-      sql: `UPDATE idempotency_keys SET written = 1, answer = ? WHERE ${HELD}`,
-      params: [answer, ...keyOfAnswer(held)],
-    },
-  ],
+  statements: ({ answer, ...held }) => ({
+    sql: `UPDATE idempotency_keys SET written = 1, answer = ? WHERE ${HELD}`,
+    params: [answer, ...keyOfAnswer(held)],
+  }),
 })
 
 /** Frees the key of a request that failed before it wrote anything. */
 const releaseKey = defineEffect({
   name: 'rest.release_key',
   schema: HeldAnswer,
-  statements: held => [
-    { sql: `DELETE FROM idempotency_keys WHERE ${HELD} AND written = 0`, params: keyOfAnswer(held) },
-  ],
+  statements: held => ({
+    sql: `DELETE FROM idempotency_keys WHERE ${HELD} AND written = 0`,
+    params: keyOfAnswer(held),
+  }),
 })
 
 export const KEY_EFFECTS = [forgetKeys, claimKey, markWritten, keepAnswer, releaseKey]

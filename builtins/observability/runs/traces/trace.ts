@@ -23,7 +23,7 @@ export class TraceBuilder {
     this.root = {
       ...blank(run.run_id, null, 'run', isoTime(run.started_at)),
       name: run.run_id,
-      end_time: run.ended_at === null ? null : isoTime(run.ended_at),
+      end_time: isoTime(run.ended_at),
       status,
       tokens: run.input_tokens + run.output_tokens,
       cost_usd: usdOf(run.cost_micros),

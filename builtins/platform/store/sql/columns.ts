@@ -34,9 +34,10 @@ export function allOf(parts: readonly Condition[]): Condition {
   return { where, params: parts.flatMap(part => part.params) }
 }
 
-/** Returns stored milliseconds as an ISO 8601 UTC string. */
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
+/** Returns stored milliseconds as an ISO 8601 UTC string; null for null. */
+export function isoTime<T extends number | null>(ms: T): T extends null ? null : string
+export function isoTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
 }
 /** Converts stored integer micro-dollars to dollars. */
 export function usdOf(micros: number): number {

@@ -6,8 +6,8 @@ export interface EffectKind<P = unknown> {
   /** Name as `module.verb`, such as `goals.complete`. */
   name: string
   schema: z.ZodType<P>
-  /** Returns the statements, in order. `now` is the commit's time in milliseconds. */
-  statements(payload: P, now: number): Statement[]
+  /** Returns one statement, or several in order. `now` is the commit's time in milliseconds. */
+  statements(payload: P, now: number): Statement | Statement[]
   /** Returns the events to append. All events of a commit are appended before its statements run. */
   events?(payload: P): AppendedEvent[]
   /** Each statement must change exactly one row; otherwise the whole commit is rolled back as `refused`. */

@@ -6,14 +6,13 @@ import { defineEffect } from './effects.ts'
 export const setValue = defineEffect({
   name: 'values.set',
   schema: z.object({ namespace: z.string(), key: z.string(), value: z.unknown() }),
-  statements: ({ namespace, key, value }) => [
+  statements: ({ namespace, key, value }) =>
     value === undefined
       ? { sql: 'DELETE FROM plugin_values WHERE namespace = ? AND key = ?', params: [namespace, key] }
       : {
           sql: 'INSERT INTO plugin_values (namespace, key, value) VALUES (?, ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value',
           params: [namespace, key, JSON.stringify(value)],
         },
-  ],
 })
 
 /** Returns the value that `setValue` stored under a key; undefined when there is none. */

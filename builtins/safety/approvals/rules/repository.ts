@@ -1,6 +1,6 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { defineEffect, insertInto, type Store } from '#platform/store/contract'
 
 export interface RuleRow {
   rule_id: string
@@ -55,23 +55,7 @@ export const insertRule = defineEffect({
     reason: z.string().nullable(),
     created_by: z.string(),
   }),
-  statements: (rule, now) => [
-    {
-      sql: `INSERT INTO approval_rules (rule_id, agent_id, tool_name, arguments, until, uses, reason, created_by, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        rule.rule_id,
-        rule.agent_id,
-        rule.tool_name,
-        rule.arguments,
-        rule.until,
-        rule.uses,
-        rule.reason,
-        rule.created_by,
-        now,
-      ],
-    },
-  ],
+  statements: (row, now) => insertInto('approval_rules', { ...row, created_at: now }),
 })
 
 /** Counts one use of a rule; refused when the rule is no longer active. */
@@ -79,21 +63,20 @@ export const useRule = defineEffect({
   name: 'approval_rules.use',
   mustChange: true,
   schema: z.object({ rule_id: z.string() }),
-  statements: ({ rule_id }, now) => [
-    { sql: `UPDATE approval_rules SET used = used + 1 WHERE rule_id = ? AND ${ACTIVE}`, params: [rule_id, now] },
-  ],
+  statements: ({ rule_id }, now) => ({
+    sql: `UPDATE approval_rules SET used = used + 1 WHERE rule_id = ? AND ${ACTIVE}`,
+    params: [rule_id, now],
+  }),
 })
 
 export const revokeRule = defineEffect({
   name: 'approval_rules.revoke',
   mustChange: true,
   schema: z.object({ rule_id: z.string(), revoked_by: z.string() }),
-  statements: ({ rule_id, revoked_by }, now) => [
-    {
-      sql: 'UPDATE approval_rules SET revoked_at = ?, revoked_by = ? WHERE rule_id = ? AND revoked_at IS NULL',
-      params: [now, revoked_by, rule_id],
-    },
-  ],
+  statements: ({ rule_id, revoked_by }, now) => ({
+    sql: 'UPDATE approval_rules SET revoked_at = ?, revoked_by = ? WHERE rule_id = ? AND revoked_at IS NULL',
+    params: [now, revoked_by, rule_id],
+  }),
 })
 
 export const RULE_EFFECTS = [insertRule, useRule, revokeRule]

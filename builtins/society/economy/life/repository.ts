@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, listColumn, type Store } from '#platform/store/contract'
 import type { LifeMoment } from '../contract.ts'
 
 /** An agent's state when the event happened, for its choice. Money in cents, stats in thousandths. */
@@ -52,10 +52,8 @@ export function listLife(store: Store, agent_id: string, limit: number, offset: 
     offset,
   ])
 }
-export async function countLife(store: Store, agent_id: string): Promise<number> {
-  return (
-    (await store.get<{ n: number }>('SELECT count(*) AS n FROM life_events WHERE agent_id = ?', [agent_id]))?.n ?? 0
-  )
+export function countLife(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM life_events WHERE agent_id = ?', [agent_id])
 }
 
 /**
@@ -73,8 +71,7 @@ export async function recentEvents(store: Store, each: number): Promise<Readonly
 
 /** Returns the agents with a waiting event. */
 export async function waitingAgents(store: Store): Promise<ReadonlySet<string>> {
-  const rows = await store.all<{ agent_id: string }>("SELECT agent_id FROM life_events WHERE status = 'waiting'")
-  return new Set(rows.map(row => row.agent_id))
+  return new Set(await listColumn(store, "SELECT agent_id FROM life_events WHERE status = 'waiting'"))
 }
 
 export interface FollowUp {
@@ -117,12 +114,8 @@ export const happen = defineEffect({
     follow_up_id: z.string().nullable(),
     situation: Situation,
   }),
-  statements: ({ life_event_id, agent_id, beat, event, category, origin, follow_up_id, situation }, now) => [
-    {
-      sql: `INSERT INTO life_events (life_event_id, agent_id, beat, event, category, origin, situation, at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-      params: [life_event_id, agent_id, beat, event, category, origin, JSON.stringify(situation), now],
-    },
+  statements: ({ follow_up_id, situation, ...row }, now) => [
+    insertInto('life_events', { ...row, situation: JSON.stringify(situation), at: now }, 'ON CONFLICT DO NOTHING'),
     ...(follow_up_id === null
       ? []
       : [{ sql: 'DELETE FROM life_follow_ups WHERE follow_up_id = ?', params: [follow_up_id] }]),
@@ -142,12 +135,10 @@ export const takeEvent = defineEffect({
   name: 'life.take',
   mustChange: true,
   schema: z.object({ life_event_id: z.string(), until: z.number().int() }),
-  statements: ({ life_event_id, until }, now) => [
-    {
-      sql: `UPDATE life_events SET asked_until = ? WHERE life_event_id = ? AND status = 'waiting' AND asked_until <= ?`,
-      params: [until, life_event_id, now],
-    },
-  ],
+  statements: ({ life_event_id, until }, now) => ({
+    sql: `UPDATE life_events SET asked_until = ? WHERE life_event_id = ? AND status = 'waiting' AND asked_until <= ?`,
+    params: [until, life_event_id, now],
+  }),
 })
 
 /**
@@ -157,19 +148,17 @@ export const takeEvent = defineEffect({
 export const leaveEvent = defineEffect({
   name: 'life.wait',
   schema: z.object({ life_event_id: z.string(), failed: z.boolean() }),
-  statements: ({ life_event_id, failed }) => [
-    {
-      sql: "UPDATE life_events SET asked_until = 0, attempts = attempts + ? WHERE life_event_id = ? AND status = 'waiting'",
-      params: [failed, life_event_id],
-    },
-  ],
+  statements: ({ life_event_id, failed }) => ({
+    sql: "UPDATE life_events SET asked_until = 0, attempts = attempts + ? WHERE life_event_id = ? AND status = 'waiting'",
+    params: [failed, life_event_id],
+  }),
 })
 
 /** Releases the claims of all waiting events, at the start of the only running daemon. */
 export const freeEvents = defineEffect({
   name: 'life.free',
   schema: z.object({}),
-  statements: () => [{ sql: "UPDATE life_events SET asked_until = 0 WHERE status = 'waiting'" }],
+  statements: () => ({ sql: "UPDATE life_events SET asked_until = 0 WHERE status = 'waiting'" }),
 })
 
 /** Records the choice. Refused when one was recorded already. */
@@ -184,33 +173,26 @@ export const decide = defineEffect({
     effects: z.record(z.string(), z.number()),
     summary: z.string(),
   }),
-  statements: ({ life_event_id, choice, chosen_by, luck, effects, summary }, now) => [
-    {
-      sql: `UPDATE life_events SET status = 'decided', choice = ?, chosen_by = ?, luck = ?, effects = ?, summary = ?, decided_at = ?
-            WHERE life_event_id = ? AND status = 'waiting'`,
-      params: [choice, chosen_by, luck, JSON.stringify(effects), summary, now, life_event_id],
-    },
-  ],
+  statements: ({ life_event_id, choice, chosen_by, luck, effects, summary }, now) => ({
+    sql: `UPDATE life_events SET status = 'decided', choice = ?, chosen_by = ?, luck = ?, effects = ?, summary = ?, decided_at = ?
+          WHERE life_event_id = ? AND status = 'waiting'`,
+    params: [choice, chosen_by, luck, JSON.stringify(effects), summary, now, life_event_id],
+  }),
 })
 
 export const queueFollowUp = defineEffect({
   name: 'life.follow',
   schema: z.object({ follow_up_id: z.string(), agent_id: z.string(), event: z.string(), due_beat: z.number().int() }),
-  statements: ({ follow_up_id, agent_id, event, due_beat }) => [
-    {
-      sql: `INSERT INTO life_follow_ups (follow_up_id, agent_id, event, due_beat) VALUES (?, ?, ?, ?)
-            ON CONFLICT (follow_up_id) DO NOTHING`,
-      params: [follow_up_id, agent_id, event, due_beat],
-    },
-  ],
+  statements: row => insertInto('life_follow_ups', row, 'ON CONFLICT (follow_up_id) DO NOTHING'),
 })
 
 export const markRemembered = defineEffect({
   name: 'life.remembered',
   schema: z.object({ life_event_id: z.string() }),
-  statements: ({ life_event_id }) => [
-    { sql: 'UPDATE life_events SET remembered = 1 WHERE life_event_id = ?', params: [life_event_id] },
-  ],
+  statements: ({ life_event_id }) => ({
+    sql: 'UPDATE life_events SET remembered = 1 WHERE life_event_id = ?',
+    params: [life_event_id],
+  }),
 })
 
 /** Deletes old events that are in their agent's memory, and old orders that have ended. */

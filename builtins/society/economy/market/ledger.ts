@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { defineEffect, type Statement } from '#platform/store/contract'
+import { defineEffect, insertInto, type Statement } from '#platform/store/contract'
 
 /** Returns the name of an agent's account. */
 export function accountOf(agent_id: string): string {
@@ -18,11 +18,11 @@ export const Move = z.object({
 export type Move = z.infer<typeof Move>
 
 function entry({ entry_id, beat, payer, payee, amount, reason }: Move, now: number): Statement {
-  return {
-    sql: `INSERT INTO world_entries (entry_id, beat, payer, payee, amount, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)
-          ON CONFLICT (entry_id) DO NOTHING`,
-    params: [entry_id, beat, payer, payee, amount, reason, now],
-  }
+  return insertInto(
+    'world_entries',
+    { entry_id, beat, payer, payee, amount, reason, at: now },
+    'ON CONFLICT (entry_id) DO NOTHING',
+  )
 }
 
 const UNLESS_MADE = 'AND NOT EXISTS (SELECT 1 FROM world_entries WHERE entry_id = ?)'

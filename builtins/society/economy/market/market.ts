@@ -1,5 +1,5 @@
 import { type Effect, z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, type Store } from '#platform/store/contract'
 import { accountOf, moveMoney } from './ledger.ts'
 
 /** Maximum number of offers of one agent. */
@@ -38,10 +38,8 @@ export function findOffer(store: Store, offer_id: string): Promise<OfferRow | un
 export function listOffers(store: Store, limit: number): Promise<OfferRow[]> {
   return store.all<OfferRow>(`${OFFER} ORDER BY o.price, o.offer_id LIMIT ?`, [limit])
 }
-export async function numberOfOffers(store: Store, agent_id: string): Promise<number> {
-  return (
-    (await store.get<{ n: number }>('SELECT count(*) AS n FROM world_offers WHERE agent_id = ?', [agent_id]))?.n ?? 0
-  )
+export function numberOfOffers(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM world_offers WHERE agent_id = ?', [agent_id])
 }
 export function findOrder(store: Store, order_id: string): Promise<OrderRow | undefined> {
   return store.get<OrderRow>(`${ORDER} WHERE order_id = ?`, [order_id])
@@ -64,21 +62,17 @@ export function unreportedOrders(store: Store, agent_id: string): Promise<OrderR
 export const insertOffer = defineEffect({
   name: 'world.offer',
   schema: z.object({ offer_id: z.string(), agent_id: z.string(), title: z.string(), price: z.number().int() }),
-  statements: ({ offer_id, agent_id, title, price }, now) => [
-    {
-      sql: `INSERT INTO world_offers (offer_id, agent_id, title, price, created_at) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (offer_id) DO NOTHING`,
-      params: [offer_id, agent_id, title, price, now],
-    },
-  ],
+  statements: (row, now) =>
+    insertInto('world_offers', { ...row, created_at: now }, 'ON CONFLICT (offer_id) DO NOTHING'),
 })
 
 export const deleteOffer = defineEffect({
   name: 'world.withdraw',
   schema: z.object({ offer_id: z.string(), agent_id: z.string() }),
-  statements: ({ offer_id, agent_id }) => [
-    { sql: 'DELETE FROM world_offers WHERE offer_id = ? AND agent_id = ?', params: [offer_id, agent_id] },
-  ],
+  statements: ({ offer_id, agent_id }) => ({
+    sql: 'DELETE FROM world_offers WHERE offer_id = ? AND agent_id = ?',
+    params: [offer_id, agent_id],
+  }),
 })
 
 /** Places an order. Refused when the offer was removed or its price changed. */
@@ -93,14 +87,12 @@ export const placeOrder = defineEffect({
     request: z.string(),
     due_beat: z.number().int(),
   }),
-  statements: ({ order_id, offer_id, buyer, price, request, due_beat }, now) => [
-    {
-      sql: `INSERT INTO world_orders (order_id, offer_id, title, seller, buyer, price, request, due_beat, created_at)
-            SELECT ?, offer_id, title, agent_id, ?, price, ?, ?, ? FROM world_offers WHERE offer_id = ? AND price = ?
-            ON CONFLICT (order_id) DO NOTHING`,
-      params: [order_id, buyer, request, due_beat, now, offer_id, price],
-    },
-  ],
+  statements: ({ order_id, offer_id, buyer, price, request, due_beat }, now) => ({
+    sql: `INSERT INTO world_orders (order_id, offer_id, title, seller, buyer, price, request, due_beat, created_at)
+          SELECT ?, offer_id, title, agent_id, ?, price, ?, ?, ? FROM world_offers WHERE offer_id = ? AND price = ?
+          ON CONFLICT (order_id) DO NOTHING`,
+    params: [order_id, buyer, request, due_beat, now, offer_id, price],
+  }),
 })
 
 /** Ends an order. Refused when it has ended already. */
@@ -112,12 +104,10 @@ export const endOrder = defineEffect({
     status: z.enum(['delivered', 'refunded']),
     result: z.string().nullable(),
   }),
-  statements: ({ order_id, status, result }, now) => [
-    {
-      sql: `UPDATE world_orders SET status = ?, result = ?, ended_at = ? WHERE order_id = ? AND status = 'open'`,
-      params: [status, result, now, order_id],
-    },
-  ],
+  statements: ({ order_id, status, result }, now) => ({
+    sql: `UPDATE world_orders SET status = ?, result = ?, ended_at = ? WHERE order_id = ? AND status = 'open'`,
+    params: [status, result, now, order_id],
+  }),
 })
 
 export const markOrdersReported = defineEffect({
@@ -126,7 +116,7 @@ export const markOrdersReported = defineEffect({
   statements: ({ agent_id, order_ids }) =>
     order_ids.map(order_id => ({
       sql: `UPDATE world_orders SET seller_told = CASE WHEN seller = ? THEN 1 ELSE seller_told END,
-              buyer_told = CASE WHEN buyer = ? AND status <> 'open' THEN 1 ELSE buyer_told END WHERE order_id = ?`,
+            buyer_told = CASE WHEN buyer = ? AND status <> 'open' THEN 1 ELSE buyer_told END WHERE order_id = ?`,
       params: [agent_id, agent_id, order_id],
     })),
 })

@@ -13,9 +13,10 @@ import { shownCitizen } from './describe.ts'
 const recordFarewell = defineEffect({
   name: 'world.farewell',
   schema: z.object({ agent_id: z.string() }),
-  statements: ({ agent_id }) => [
-    { sql: 'UPDATE world_citizens SET farewell = 1 WHERE agent_id = ?', params: [agent_id] },
-  ],
+  statements: ({ agent_id }) => ({
+    sql: 'UPDATE world_citizens SET farewell = 1 WHERE agent_id = ?',
+    params: [agent_id],
+  }),
 })
 export const LIVES_EFFECTS = [recordFarewell]
 
@@ -83,7 +84,7 @@ export async function writeLife(svc: PluginHandle, agent: AgentRow): Promise<voi
     ...life,
     ...(await countEndedGoals(svc.use(Store), agent_id)),
     born_at: isoTime(created_at),
-    died_at: died_at === null ? null : isoTime(died_at),
+    died_at: isoTime(died_at),
     lived_seconds: Math.round((until - created_at) / 1000),
   }
   const biography = svc.has(Identity) ? await svc.use(Identity).biography(agent) : page(agent, life)

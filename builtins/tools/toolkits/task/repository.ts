@@ -1,6 +1,6 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { defineEffect, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, type Store } from '#platform/store/contract'
 
 export const PRIORITIES = ['high', 'medium', 'low'] as const
 export const STATUSES = ['pending', 'done'] as const
@@ -66,16 +66,15 @@ export function pageOfTodos(
   )
 }
 
-export async function countTodos(
+export function countTodos(
   store: Store,
   { agent_id, status }: { agent_id: string | null; status: string | null },
 ): Promise<number> {
-  const sql = `SELECT count(*) AS n FROM tasks WHERE ${WHICH}`
-  return (await store.get<{ n: number }>(sql, [agent_id, status]))?.n ?? 0
+  return countRows(store, `FROM tasks WHERE ${WHICH}`, [agent_id, status])
 }
 
-export async function numberOfTodos(store: Store, agent_id: string): Promise<number> {
-  return (await store.get<{ n: number }>('SELECT count(*) AS n FROM tasks WHERE agent_id = ?', [agent_id]))?.n ?? 0
+export function numberOfTodos(store: Store, agent_id: string): Promise<number> {
+  return countRows(store, 'FROM tasks WHERE agent_id = ?', [agent_id])
 }
 
 const Todo = z.object({
@@ -89,43 +88,36 @@ const Todo = z.object({
 export const insertTodo = defineEffect({
   name: 'todos.insert',
   schema: Todo,
-  statements: ({ task_id, agent_id, description, priority, due_date }, now) => [
-    {
-      sql: 'INSERT INTO tasks (task_id, agent_id, description, priority, due_date, created_at) VALUES (?, ?, ?, ?, ?, ?)',
-      params: [task_id, agent_id, description, priority, due_date, now],
-    },
-  ],
+  statements: ({ task_id, agent_id, description, priority, due_date }, now) =>
+    insertInto('tasks', { task_id, agent_id, description, priority, due_date, created_at: now }),
 })
 
 /** Changes a task. Does nothing when the task was deleted meanwhile. */
 export const changeTodo = defineEffect({
   name: 'todos.change',
   schema: Todo,
-  statements: ({ task_id, agent_id, description, priority, due_date }) => [
-    {
-      sql: 'UPDATE tasks SET description = ?, priority = ?, due_date = ? WHERE task_id = ? AND agent_id = ?',
-      params: [description, priority, due_date, task_id, agent_id],
-    },
-  ],
+  statements: ({ task_id, agent_id, description, priority, due_date }) => ({
+    sql: 'UPDATE tasks SET description = ?, priority = ?, due_date = ? WHERE task_id = ? AND agent_id = ?',
+    params: [description, priority, due_date, task_id, agent_id],
+  }),
 })
 
 export const markTodo = defineEffect({
   name: 'todos.mark',
   schema: z.object({ task_id: z.string(), agent_id: z.string(), status: z.enum(STATUSES) }),
-  statements: ({ task_id, agent_id, status }, now) => [
-    {
-      sql: 'UPDATE tasks SET status = ?, completed_at = ? WHERE task_id = ? AND agent_id = ?',
-      params: [status, status === 'done' ? now : null, task_id, agent_id],
-    },
-  ],
+  statements: ({ task_id, agent_id, status }, now) => ({
+    sql: 'UPDATE tasks SET status = ?, completed_at = ? WHERE task_id = ? AND agent_id = ?',
+    params: [status, status === 'done' ? now : null, task_id, agent_id],
+  }),
 })
 
 export const deleteTodo = defineEffect({
   name: 'todos.delete',
   schema: z.object({ task_id: z.string(), agent_id: z.string() }),
-  statements: ({ task_id, agent_id }) => [
-    { sql: 'DELETE FROM tasks WHERE task_id = ? AND agent_id = ?', params: [task_id, agent_id] },
-  ],
+  statements: ({ task_id, agent_id }) => ({
+    sql: 'DELETE FROM tasks WHERE task_id = ? AND agent_id = ?',
+    params: [task_id, agent_id],
+  }),
 })
 
 export const TODO_EFFECTS = [insertTodo, changeTodo, markTodo, deleteTodo]
