@@ -64,7 +64,6 @@ export interface KernelOptions {
 
 const RootConfig = z.object({
   seed: z
-    .number()
     .int()
     .nullable()
     .default(null)

@@ -5,8 +5,8 @@ import { columns } from './columns.ts'
 export const ChangedFile = z.object({
   path: z.string(),
   status: z.enum(['added', 'changed', 'removed']),
-  added: z.number().int().nullable().describe('Number of added lines; null for a binary file'),
-  removed: z.number().int().nullable(),
+  added: z.int().nullable().describe('Number of added lines; null for a binary file'),
+  removed: z.int().nullable(),
 })
 export type ChangedFile = z.infer<typeof ChangedFile>
 

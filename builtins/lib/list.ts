@@ -3,8 +3,8 @@ import { pluralize } from '#lib/pluralize'
 
 /** Page parameters of a list, as specified. */
 export const Page = z.object({
-  limit: z.number().int().min(1).max(1000).optional().describe('Maximum number of results (1 to 1000); default: all'),
-  offset: z.number().int().min(0).default(0).describe('Number of results to skip'),
+  limit: z.int().min(1).max(1000).optional().describe('Maximum number of results (1 to 1000); default: all'),
+  offset: z.int().min(0).default(0).describe('Number of results to skip'),
 })
 
 /** Returns a page of a list that is read as a whole. */

@@ -44,7 +44,7 @@ export type AgentFilter = z.input<typeof AgentFilter>
 /** An agent as it stands in the status of all agents. */
 export const StatusEntry = summary
   .extend({
-    failures: z.number().int().describe('Number of cycles that failed since the last success'),
+    failures: z.int().describe('Number of cycles that failed since the last success'),
     waiting_task: z.string().nullable().describe('A task of the agent that waits for an approval'),
     frozen_since: z.iso
       .datetime()
@@ -100,9 +100,9 @@ export const AgentDetail = summary
     last_active: z.iso.datetime().nullable(),
     next_run_at: z.iso.datetime().nullable(),
     next: NextRun,
-    cycle_count: z.number().int(),
+    cycle_count: z.int(),
     cost_usd: z.number(),
-    tokens: z.number().int(),
+    tokens: z.int(),
   })
   .meta({ id: 'Agent' })
 export type AgentDetail = z.infer<typeof AgentDetail>
@@ -110,7 +110,7 @@ export type AgentDetail = z.infer<typeof AgentDetail>
 /** An agent with the key figures of an overview. */
 export const FleetMember = summary
   .extend({
-    steps: z.number().int().nullable().describe('Number of steps taken for the active goal'),
+    steps: z.int().nullable().describe('Number of steps taken for the active goal'),
     held: z.string().nullable().describe('What blocks the agent, such as a pending approval or a failure'),
     waits_for: z
       .enum(['approval', 'answer', 'work'])
@@ -125,8 +125,8 @@ export const FleetMember = summary
       .describe('Time of the next run; null while the agent runs, or when the time depends on something else'),
     last_active: z.iso.datetime().nullable(),
     cost_usd: z.number(),
-    tokens: z.number().int(),
-    cycle_count: z.number().int(),
+    tokens: z.int(),
+    cycle_count: z.int(),
     spawned_by: z.string().nullable(),
   })
   .meta({ id: 'FleetMember' })
@@ -164,19 +164,19 @@ const named = FleetMember.pick({ agent_id: true, name: true })
 export const Fleet = z
   .object({
     agents: z.array(FleetMember),
-    matching: z.number().int().describe('Number of matching agents on all pages'),
+    matching: z.int().describe('Number of matching agents on all pages'),
     summary: z
       .object({
-        total: z.number().int().describe('Number of agents, without hidden ones'),
-        hidden: z.number().int().describe('Number of ended sub-agents that are left out'),
-        statuses: z.partialRecord(AgentStatus, z.number().int()),
-        stuck: z.number().int(),
+        total: z.int().describe('Number of agents, without hidden ones'),
+        hidden: z.int().describe('Number of ended sub-agents that are left out'),
+        statuses: z.partialRecord(AgentStatus, z.int()),
+        stuck: z.int(),
         cost_usd: z.number(),
-        tokens: z.number().int(),
+        tokens: z.int(),
         next: named.extend({ at: z.iso.datetime() }).nullable().describe('The agent that runs next'),
         asking: z.array(named.extend({ held: z.string() })).describe('The first agents that wait for an approval'),
         reasons: z
-          .array(z.object({ reason: z.string(), agents: z.number().int(), first: z.array(named) }))
+          .array(z.object({ reason: z.string(), agents: z.int(), first: z.array(named) }))
           .describe('Most common reasons why agents are stuck'),
       })
       .describe('Totals of all agents, regardless of page and filter'),

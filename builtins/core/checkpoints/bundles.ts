@@ -36,7 +36,7 @@ const Content = z.strictObject({
     model: z.string().max(200),
     preset: z.string().regex(/^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is not a valid profile name'),
     created_at: z.iso.datetime(),
-    cycle_count: z.number().int().min(0),
+    cycle_count: z.int().min(0),
   }),
   profile: Profile.nullable(),
   parts: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/), z.unknown()),

@@ -2,7 +2,6 @@ import { z } from '#kernel'
 
 export const CheckpointsConfig = z.object({
   keep: z
-    .number()
     .int()
     .min(1)
     .max(1000)
@@ -10,7 +9,6 @@ export const CheckpointsConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Number of checkpoints kept for each agent, counted separately for requested and automatic ones'),
   every_cycles: z
-    .number()
     .int()
     .min(0)
     .default(0)

@@ -26,8 +26,8 @@ export const Checkpoint = z
     label: z.string().meta({ examples: ['before the migration'] }),
     origin: z.enum(['asked', 'automatic']).describe('Whether it was requested or made automatically'),
     created_at: z.iso.datetime(),
-    number: z.number().int().describe('Sequence number, which orders checkpoints of the same time'),
-    cycle_num: z.number().int(),
+    number: z.int().describe('Sequence number, which orders checkpoints of the same time'),
+    cycle_num: z.int(),
     parts: z
       .record(z.string(), z.unknown())
       .describe('Saved parts by name, such as goals and suffering; null where the agent had nothing to save'),
@@ -38,7 +38,7 @@ export type Checkpoint = z.infer<typeof Checkpoint>
 /** A checkpoint as it stands in lists. */
 export const CheckpointSummary = Checkpoint.omit({ parts: true }).extend({
   parts: z.array(z.string()).describe('Names of the saved parts'),
-  bytes: z.number().int(),
+  bytes: z.int(),
 })
 export type CheckpointSummary = z.infer<typeof CheckpointSummary>
 
@@ -141,7 +141,7 @@ export const LARGEST_BUNDLE = 64 * 1024 * 1024
 export const Bundle = z
   .object({
     format: z.string().meta({ examples: ['svc-agent'] }),
-    version: z.number().int(),
+    version: z.int(),
     sha256: z.string().describe('SHA-256 of the content as JSON, which detects truncated or edited files'),
     content: z.looseObject({}).describe('The agent, its profile, and the data that modules keep about it'),
   })

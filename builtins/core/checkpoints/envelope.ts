@@ -3,7 +3,7 @@ import { z } from '#kernel'
 
 const Envelope = z.strictObject({
   format: z.string(),
-  version: z.number().int(),
+  version: z.int(),
   sha256: z.string(),
   content: z.unknown(),
 })

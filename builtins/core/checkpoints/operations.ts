@@ -166,7 +166,6 @@ export const checkpointsPrune = operation({
   input: z.strictObject({
     id,
     keep: z
-      .number()
       .int()
       .min(0)
       .max(1000)

@@ -13,7 +13,6 @@ export const GoalsConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Whether each cycle continues the conversation of the goal; otherwise it starts a new one'),
   pursuit_transcript_max_messages: z
-    .number()
     .int()
     .min(1)
     .max(100_000)
@@ -37,13 +36,11 @@ export const GoalsConfig = z.object({
     .default(true)
     .describe('Whether a goal stays active when its cycle times out'),
   max_failures: z
-    .number()
     .int()
     .min(1)
     .default(5)
     .describe('Number of consecutive model failures after which an agent is shown as waiting'),
   max_refusals: z
-    .number()
     .int()
     .min(1)
     .default(5)

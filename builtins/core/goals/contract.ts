@@ -57,20 +57,20 @@ export const Goal = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     objective: z.string().meta({ examples: ['Write a test for the parser'] }),
     status: z.enum(['active', 'completed', 'abandoned']),
-    priority: z.number().int().describe('Priority; higher goes first (default: 4)'),
+    priority: z.int().describe('Priority; higher goes first (default: 4)'),
     origin: z.string().describe('Origin of the goal: `generated`, `operator`, `subgoal` or another source'),
     parent_goal_id: z.string().nullable(),
     reasoning: z.string().nullable(),
     result: z.string().nullable().describe('What was achieved, or why the goal was abandoned'),
     unconfirmed: z.boolean().describe('Whether the goal was completed by an answer alone, without finish_goal'),
-    steps_completed: z.number().int(),
+    steps_completed: z.int(),
     cost_usd: z
       .number()
       .nullable()
       .describe('Cost of the model calls for the goal; null before the first, and when their records are removed'),
-    tokens: z.number().int().nullable().describe('Tokens of the model calls for the goal, null like the cost'),
+    tokens: z.int().nullable().describe('Tokens of the model calls for the goal, null like the cost'),
     acceptance: z.array(AcceptanceCheck).describe('Criteria that must be met before the goal counts as reached'),
-    refusals: z.number().int().describe('Number of times that the result was refused because a criterion was not met'),
+    refusals: z.int().describe('Number of times that the result was refused because a criterion was not met'),
     plan: z.array(PlanStep).describe('Plan of the agent for the goal; empty for none'),
     after: z.array(z.string()).describe('Goals that must end before this one begins'),
     question_id: z.string().nullable().describe('Open question that the goal waits for'),
@@ -139,7 +139,7 @@ export const ToolResult = z
       .optional()
       .describe('false for a call that did not run, because it was denied, invalid, or too late'),
     call_id: z.string().describe('Id of the call in the tool journal'),
-    step: z.number().int(),
+    step: z.int(),
     arguments: z.string().describe('JSON, cut after 1,000 characters'),
     output: z.string().describe('Output as the model read it, cut after 500 characters'),
     duration_ms: z.number(),
@@ -160,7 +160,7 @@ export const GoalChanged = z
   .describe('The priority or the acceptance criteria of a goal were changed, or a goal was restored')
 
 export const GoalNotAccepted = z
-  .object({ agent_id: z.string(), goal_id: z.string(), refusals: z.number().int(), problem: z.string() })
+  .object({ agent_id: z.string(), goal_id: z.string(), refusals: z.int(), problem: z.string() })
   .describe('An agent reported its goal as finished, but a criterion is not met')
 export const GoalDeclined = z
   .object({ agent_id: z.string(), goal_id: z.string(), reason: z.string() })
@@ -170,8 +170,8 @@ export const PlanUpdated = z
   .object({
     agent_id: z.string(),
     goal_id: z.string(),
-    steps: z.number().int(),
-    done: z.number().int().describe('Number of steps that are done or skipped'),
+    steps: z.int(),
+    done: z.int().describe('Number of steps that are done or skipped'),
     current: z.string().nullable().describe('Current step of the plan'),
   })
   .describe('An agent wrote its plan, or updated its progress')

@@ -42,7 +42,7 @@ import { line, renderGoal } from './views/render.ts'
 
 const id = AgentRef
 const goalId = idSchema("A goal's id", 'goal-9c8b7a6d5e4f')
-const priority = z.number().int().min(1).max(10).describe('Priority from 1 to 10; higher goes first')
+const priority = z.int().min(1).max(10).describe('Priority from 1 to 10; higher goes first')
 const acceptance = z
   .array(Acceptance)
   .max(20)
@@ -135,7 +135,7 @@ export const goalsHistory = operation({
   description: 'Includes goals that have ended, with their results.',
   input: DatedPage.extend({
     id,
-    limit: z.number().int().min(1).max(200).default(20).describe('Maximum number of goals (1 to 200)'),
+    limit: z.int().min(1).max(200).default(20).describe('Maximum number of goals (1 to 200)'),
     status: Goal.shape.status.optional().describe('Only goals with this status'),
   }),
   output: z.array(Goal),

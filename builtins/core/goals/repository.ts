@@ -265,12 +265,12 @@ export const insertGoal = defineEffect({
     goal_id: z.string(),
     agent_id: z.string(),
     objective: z.string(),
-    priority: z.number().int(),
+    priority: z.int(),
     origin: z.string(),
     reasoning: z.string().nullable(),
     parent_goal_id: z.string().nullable(),
     /** Order among the goals of the same commit. */
-    place: z.number().int().default(0),
+    place: z.int().default(0),
   }),
   statements: ({ agent_id, origin, parent_goal_id, place, ...row }, now) =>
     insertIf(
@@ -298,7 +298,7 @@ export const keepMessages = defineEffect({
 export const setPriority = defineEffect({
   name: 'goals.set_priority',
   mustChange: true,
-  schema: z.object({ goal_id: z.string(), priority: z.number().int() }),
+  schema: z.object({ goal_id: z.string(), priority: z.int() }),
   statements: ({ goal_id, priority }) => ({
     sql: "UPDATE goals SET priority = ? WHERE goal_id = ? AND status = 'active'",
     params: [priority, goal_id],
@@ -416,7 +416,7 @@ export async function mayRunTools(store: Store, goal_id: string, frozen: string)
 /** Makes a goal wait until its agent is woken. @param wakes the agent's wake counter, read before the decision to wait */
 export const parkGoal = defineEffect({
   name: 'goals.park',
-  schema: z.object({ goal_id: z.string(), wakes: z.number().int() }),
+  schema: z.object({ goal_id: z.string(), wakes: z.int() }),
   statements: ({ goal_id, wakes }) => ({
     sql: 'UPDATE goals SET parked_wakes = ? WHERE goal_id = ?',
     params: [wakes, goal_id],
@@ -430,7 +430,7 @@ export const unparkGoals = defineEffect({
   statements: () => ({ sql: 'UPDATE goals SET parked_wakes = NULL WHERE parked_wakes IS NOT NULL' }),
 })
 
-const Rows = z.array(z.object({ seq: z.number().int(), message: MessageSchema }))
+const Rows = z.array(z.object({ seq: z.int(), message: MessageSchema }))
 
 /** Records a model's answer: the messages before it, its text and its calls. */
 export const recordAnswer = defineEffect({
@@ -438,10 +438,10 @@ export const recordAnswer = defineEffect({
   schema: z.object({
     goal_id: z.string(),
     agent_id: z.string(),
-    epoch: z.number().int(),
+    epoch: z.int(),
     rows: Rows,
     /** The kept messages besides the first one: those from the seq `from` on, and a summary. */
-    kept: z.object({ from: z.number().int(), summary: z.number().int().nullable() }).nullable(),
+    kept: z.object({ from: z.int(), summary: z.int().nullable() }).nullable(),
     intents: z.array(CallIntent),
   }),
   statements: ({ goal_id, agent_id, epoch, rows, kept, intents }, now) => [
@@ -467,7 +467,7 @@ export const { deferCalls, beginDeferredCall } = laterCalls('goals')
 /** Records a summary of the conversation so far. */
 export const recordSummary = defineEffect({
   name: 'goals.record_summary',
-  schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.number().int(), row: Rows.element }),
+  schema: z.object({ goal_id: z.string(), agent_id: z.string(), epoch: z.int(), row: Rows.element }),
   statements: ({ goal_id, agent_id, epoch, row }, now) => [
     { sql: 'UPDATE goals SET transcript_epoch = ? WHERE goal_id = ?', params: [epoch, goal_id] },
     append(goal_id, agent_id, [row], now),
@@ -481,7 +481,7 @@ export const recordOutcome = defineEffect({
     goal_id: z.string(),
     agent_id: z.string(),
     /** Set for a cycle's first write to the transcript, null for later ones. */
-    epoch: z.number().int().nullable(),
+    epoch: z.int().nullable(),
     call_id: z.string(),
     row: Rows.element,
   }),

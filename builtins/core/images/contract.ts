@@ -22,9 +22,9 @@ export const ImageRef = z
       .regex(/^[0-9a-f]{64}$/)
       .meta({ examples: ['0123456789abcdef'.repeat(4)] }),
     media_type: z.enum(IMAGE_TYPES),
-    width: z.number().int().min(1).describe('Width in pixels'),
-    height: z.number().int().min(1).describe('Height in pixels'),
-    bytes: z.number().int().min(1),
+    width: z.int().min(1).describe('Width in pixels'),
+    height: z.int().min(1).describe('Height in pixels'),
+    bytes: z.int().min(1),
     name: z.string().max(200).optional().describe('File name, as given'),
   })
   .meta({ id: 'ImageRef' })

@@ -20,7 +20,7 @@ export const keepImage = defineEffect({
 /** Removes images, except those stored again since. */
 export const removeImages = defineEffect({
   name: 'images.remove',
-  schema: z.object({ hashes: z.array(z.string()), before: z.number().int() }),
+  schema: z.object({ hashes: z.array(z.string()), before: z.int() }),
   statements: ({ hashes, before }) => ({
     sql: `DELETE FROM images WHERE kept_at < ? AND sha256 ${AMONG}`,
     params: [before, jsonList(hashes)],

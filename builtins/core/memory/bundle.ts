@@ -10,7 +10,7 @@ const Records = z
     MemoryRecord.extend({
       memory_id: z.string().min(1).max(128),
       thought: z.string().max(1_000_000),
-      access_count: z.number().int().min(0),
+      access_count: z.int().min(0),
     }),
   )
   .max(MOST_RECORDS)

@@ -9,7 +9,7 @@ export const MemoryRecord = z.object({
   thought: z.string(),
   metadata: z.record(z.string(), z.unknown()).describe('Kind and origin of the record'),
   ts: z.iso.datetime().describe('When it was stored'),
-  access_count: z.number().int(),
+  access_count: z.int(),
   last_accessed: z.iso.datetime().nullable(),
 })
 export type MemoryRecord = z.infer<typeof MemoryRecord>

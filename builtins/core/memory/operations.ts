@@ -134,9 +134,9 @@ export const memoryConsolidate = operation({
   input: z.strictObject({
     id,
     max_age_days: z.number().min(0).max(36_500).default(30).describe('Minimum age of removed records, in days'),
-    min_access: z.number().int().min(0).default(2).describe('Number of accesses from which records are kept'),
+    min_access: z.int().min(0).default(2).describe('Number of accesses from which records are kept'),
   }),
-  output: z.object({ removed: z.number().int() }),
+  output: z.object({ removed: z.int() }),
   http: { method: 'POST', path: '/agents/{id}/memory/consolidate' },
   cli: { usage: 'memory consolidate <id>' },
   mcp: true,

@@ -26,7 +26,6 @@ export const ModelConfig = z.object({
     .default('')
     .describe("Model that chooses agents' goals; empty for the agent's own"),
   max_tokens: z
-    .number()
     .int()
     .min(1)
     .max(1_000_000)
@@ -100,13 +99,11 @@ export const ModelConfig = z.object({
     .default(60)
     .describe('Maximum wait before a retry in seconds, even if Retry-After asks for more'),
   max_concurrent: z
-    .number()
     .int()
     .min(0)
     .default(0)
     .describe('Maximum number of concurrent attempts at one provider from one process; 0 sets no limit'),
   breaker_failures: z
-    .number()
     .int()
     .min(0)
     .default(5)
@@ -123,7 +120,6 @@ export type ModelConfig = z.infer<typeof ModelConfig>
 
 export const RetryConfig = z.object({
   max_retries: z
-    .number()
     .int()
     .min(0)
     .default(2)

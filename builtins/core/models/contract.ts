@@ -39,7 +39,6 @@ export const Message = z.object({
     .optional()
     .describe('Data that the model must get back with this answer, such as signed reasoning; svc does not read it'),
   dropped_calls: z
-    .number()
     .int()
     .optional()
     .describe('Number of further tool calls of the answer, which were dropped; absent when there were none'),
@@ -59,7 +58,6 @@ export const Message = z.object({
     .optional()
     .describe('Set on a tool result with words of the operator, such as an answer; summaries keep it word for word'),
   reports_until: z
-    .number()
     .int()
     .optional()
     .describe('Set on a notice about a session: when the newest task that it reports began, in milliseconds'),

@@ -7,13 +7,13 @@ const Traffic = z.object({
   breaker: z
     .enum(['closed', 'open', 'half_open'])
     .describe('`open`: suspended after failures; `half_open`: the next attempt is a trial'),
-  failures: z.number().int().describe('Number of consecutive failed attempts'),
+  failures: z.int().describe('Number of consecutive failed attempts'),
   last_failure: z.string().nullable(),
-  retry_in_ms: z.number().int().nullable().describe('Milliseconds until an open breaker lets a call through'),
-  backing_off_ms: z.number().int().describe('Milliseconds until an overloaded provider may be called again'),
-  in_flight: z.number().int(),
-  waiting: z.number().int(),
-  max_concurrent: z.number().int().describe('Maximum number of concurrent attempts; 0 sets no limit'),
+  retry_in_ms: z.int().nullable().describe('Milliseconds until an open breaker lets a call through'),
+  backing_off_ms: z.int().describe('Milliseconds until an overloaded provider may be called again'),
+  in_flight: z.int(),
+  waiting: z.int(),
+  max_concurrent: z.int().describe('Maximum number of concurrent attempts; 0 sets no limit'),
 })
 
 const ProviderState = z.object({
@@ -32,12 +32,8 @@ const ProviderState = z.object({
 })
 
 const limits = {
-  context_window: z
-    .number()
-    .int()
-    .nullable()
-    .describe('Maximum number of input and output tokens together; null if unknown'),
-  max_output_tokens: z.number().int().nullable().describe('Maximum number of tokens of one answer; null if unknown'),
+  context_window: z.int().nullable().describe('Maximum number of input and output tokens together; null if unknown'),
+  max_output_tokens: z.int().nullable().describe('Maximum number of tokens of one answer; null if unknown'),
 }
 const usd = z.number().nullable()
 
@@ -61,7 +57,7 @@ const Listed = z.object({
   cache_write: usd,
   long_prompt: z
     .object({
-      above: z.number().int(),
+      above: z.int(),
       input: z.number(),
       output: z.number(),
       cached_input: usd,

@@ -74,20 +74,14 @@ export const Profile = z.object({
     .describe(
       'Parts of the inner life that prompts also contain while the agent works on a goal: persona (traits, values, its story), mood (with what it suffers from), economy (money and condition). Prompts that choose a goal always contain all of them',
     ),
-  max_steps: z.number().int().min(1).max(1000).default(20).describe('Maximum model calls for a goal in one cycle'),
+  max_steps: z.int().min(1).max(1000).default(20).describe('Maximum model calls for a goal in one cycle'),
   temperature: z
     .number()
     .min(0)
     .max(2)
     .default(0)
     .describe('Sampling temperature of the model, from 0 (least random) to 2 (most random)'),
-  max_tokens: z
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(4096)
-    .describe('Maximum tokens of one answer of the model'),
+  max_tokens: z.int().min(1).max(1_000_000).default(4096).describe('Maximum tokens of one answer of the model'),
   parameters: ModelParameters.default({}).describe(
     'Further parameters of the model; they take precedence over those set for the model',
   ),

@@ -3,7 +3,6 @@ import { z } from '#kernel'
 /** Settings of the section `daemon` that concern available tools. */
 export const RuntimeConfig = z.object({
   tool_prompt_tokens: z
-    .number()
     .int()
     .min(0)
     .max(1_000_000)

@@ -8,7 +8,7 @@ const GivenTool = z.object({
   name: z.string(),
   toolkit: z.string(),
   owner: z.string().describe('Plugin that provides the tool'),
-  tokens: z.number().int().describe('Tokens of the tool in each prompt that contains it, estimated'),
+  tokens: z.int().describe('Tokens of the tool in each prompt that contains it, estimated'),
   offered: z
     .boolean()
     .describe('Whether prompts contain the tool from the first step; agents find other tools with find_tools'),
@@ -24,16 +24,12 @@ const GivenTools = z.object({
     .nullable()
     .describe('Id of the agent; null: the tools are those of an agent whose profile sets no limits'),
   budget_tokens: z
-    .number()
     .int()
     .describe(
       "Maximum tokens of the tools in each prompt (daemon.tool_prompt_tokens); 0: a fifth of the model's context window",
     ),
-  offered_tokens: z
-    .number()
-    .int()
-    .describe('Tokens of the offered tools and of their instructions in each prompt, estimated'),
-  all_tokens: z.number().int().describe('Tokens in each prompt if all tools were offered, estimated'),
+  offered_tokens: z.int().describe('Tokens of the offered tools and of their instructions in each prompt, estimated'),
+  all_tokens: z.int().describe('Tokens in each prompt if all tools were offered, estimated'),
   tools: z.array(GivenTool),
 })
 type GivenTools = z.infer<typeof GivenTools>

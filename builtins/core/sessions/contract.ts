@@ -18,10 +18,10 @@ export const Session = z.object({
   last_active: z.iso.datetime(),
   completed_at: z.iso.datetime().nullable().describe('When it was closed or expired'),
   cost_usd: z.number(),
-  tokens: z.number().int(),
-  input_tokens: z.number().int(),
-  output_tokens: z.number().int(),
-  duration_ms: z.number().int().describe('Total run time of its tasks, in milliseconds'),
+  tokens: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  duration_ms: z.int().describe('Total run time of its tasks, in milliseconds'),
   metadata: z.record(z.string(), z.unknown()).nullable(),
 })
 export type Session = z.infer<typeof Session>

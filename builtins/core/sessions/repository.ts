@@ -153,8 +153,8 @@ export const closeSession = defineEffect({
 export const expireSessions = defineEffect({
   name: 'sessions.expire',
   schema: z.object({
-    idle_before: z.number().int(),
-    of_tasks_before: z.number().int(),
+    idle_before: z.int(),
+    of_tasks_before: z.int(),
     session_id: z.string().optional(),
   }),
   statements: ({ idle_before, of_tasks_before, session_id }, now) => ({

@@ -6,10 +6,10 @@ export const sessionUsed = defineEffect({
   name: 'sessions.used',
   schema: z.object({
     session_id: z.string(),
-    input_tokens: z.number().int().default(0),
-    output_tokens: z.number().int().default(0),
-    cost_micros: z.number().int().default(0),
-    duration_ms: z.number().int().default(0),
+    input_tokens: z.int().default(0),
+    output_tokens: z.int().default(0),
+    cost_micros: z.int().default(0),
+    duration_ms: z.int().default(0),
     task: z.string().optional(),
   }),
   statements: ({ session_id, input_tokens, output_tokens, cost_micros, duration_ms, task }, now) => ({

@@ -18,7 +18,7 @@ export const FolderChange = z
       .nullable()
       .describe('Time of the snapshot after the last one; null while the work goes on'),
     undone_at: z.iso.datetime().nullable(),
-    files: z.number().int().nullable().describe('Number of changed files; null while the work goes on'),
+    files: z.int().nullable().describe('Number of changed files; null while the work goes on'),
     problem: z.string().nullable().describe('Why there is no snapshot'),
   })
   .meta({ id: 'FolderChange' })
@@ -60,7 +60,7 @@ export const ChangesRecorded = z
     goal_id: z.string().nullable(),
     task_id: z.string().nullable(),
     folder: z.string(),
-    files: z.number().int().nullable().describe('Number of changed files; null without a snapshot'),
+    files: z.int().nullable().describe('Number of changed files; null without a snapshot'),
   })
   .describe('A goal or task has ended that changed files in a folder of the operator')
 

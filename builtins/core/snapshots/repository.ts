@@ -43,7 +43,7 @@ export const beginChange = defineEffect({
 /** Records the snapshot at the end of a goal or task. */
 export const endChange = defineEffect({
   name: 'snapshots.end',
-  schema: z.object({ change_id: z.string(), after_tree: z.string().nullable(), files: z.number().int().nullable() }),
+  schema: z.object({ change_id: z.string(), after_tree: z.string().nullable(), files: z.int().nullable() }),
   statements: ({ change_id, after_tree, files }, now) => ({
     sql: 'UPDATE folder_changes SET after_tree = ?, files = ?, ended_at = ? WHERE change_id = ? AND ended_at IS NULL',
     params: [after_tree, files, now, change_id],

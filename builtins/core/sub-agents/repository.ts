@@ -143,7 +143,7 @@ export const takePlace = defineEffect({
     name: z.string(),
     role: z.string(),
     task: z.string(),
-    max_cycles: z.number().int(),
+    max_cycles: z.int(),
     goal_id: z.string(),
     profile: z.string().nullable(),
     call_id: z.string().nullable(),

@@ -8,7 +8,6 @@ export const TasksConfig = z.object({
       "Toolkits, or groups of them such as mcp, that one-shot tasks may use if the agent's profile has them; world requires the economy",
     ),
   parse_repairs: z
-    .number()
     .int()
     .min(0)
     .max(5)

@@ -24,13 +24,13 @@ const taskWith = <S extends z.ZodType>(status: S) =>
     task_id: z.string(),
     status,
     output: z.string().describe('Answer of the task; for a failed task, the text up to the failure'),
-    steps_taken: z.number().int().describe('Number of answers of the model'),
-    tool_calls_made: z.number().int(),
+    steps_taken: z.int().describe('Number of answers of the model'),
+    tool_calls_made: z.int(),
     session_id: z.string(),
     approval_ids: z.array(z.string()).describe('Approvals that the operator must decide before the task continues'),
     question_ids: z.array(z.string()).describe('Questions that must be answered before the task continues'),
     cost_usd: z.number(),
-    tokens: z.number().int(),
+    tokens: z.int(),
     parsed: z
       .record(z.string(), z.unknown())
       .nullable()
@@ -51,11 +51,11 @@ export const Task = TaskState.extend({
   agent_id: z.string(),
   instruction: z.string(),
   images: z.array(ImageRef).describe('Images of the instruction'),
-  max_steps: z.number().int(),
+  max_steps: z.int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable().describe('Model parameters that were given with the task'),
   toolkits: z.array(z.string()).nullable().describe('Toolkits that were given with the task'),
-  duration_ms: z.number().int().describe('Time spent working on the task, in milliseconds'),
+  duration_ms: z.int().describe('Time spent working on the task, in milliseconds'),
   created_at: z.iso.datetime(),
   ended_at: z.iso.datetime().nullable(),
 })

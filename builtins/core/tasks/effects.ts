@@ -17,7 +17,7 @@ const NewTask = z.object({
   user_id: z.string(),
   instruction: z.string(),
   images: z.array(ImageRef),
-  max_steps: z.number().int(),
+  max_steps: z.int(),
   response_schema: z.record(z.string(), z.unknown()).nullable(),
   parameters: ModelParameters.nullable(),
   toolkits: z.array(z.string()).nullable(),
@@ -53,7 +53,7 @@ export const insertTask = defineEffect({
     ),
 })
 
-const Hold = z.object({ task_id: z.string(), owner: z.string(), epoch: z.number().int() })
+const Hold = z.object({ task_id: z.string(), owner: z.string(), epoch: z.int() })
 
 /**
  * First write in each transaction of a task's process. Refused, with the rest of the transaction, if another process
@@ -119,13 +119,13 @@ export const releaseTask = defineEffect({
   }),
 })
 
-const Row = z.object({ seq: z.number().int(), message: Message })
+const Row = z.object({ seq: z.int(), message: Message })
 
 /** Usage of a model call. */
 const Used = z.object({
-  cost_micros: z.number().int(),
-  input_tokens: z.number().int(),
-  output_tokens: z.number().int(),
+  cost_micros: z.int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
 })
 
 /** Records the model's answer: the messages it read and wrote, its planned calls, and its cost. */
@@ -134,7 +134,7 @@ export const recordAnswer = defineEffect({
   schema: Used.extend({
     task_id: z.string(),
     agent_id: z.string(),
-    epoch: z.number().int(),
+    epoch: z.int(),
     run_id: z.string().nullable(),
     rows: z.array(Row),
     intents: z.array(CallIntent),
@@ -184,7 +184,7 @@ function charge(task_id: string, { cost_micros, input_tokens, output_tokens }: z
  */
 export const recordText = defineEffect({
   name: 'tasks.record_text',
-  schema: Hold.extend({ until: z.number().int(), text: z.string(), reset: z.number().int().optional() }),
+  schema: Hold.extend({ until: z.int(), text: z.string(), reset: z.int().optional() }),
   statements: ({ task_id, owner, epoch, until, text, reset }) => {
     const held = {
       where: 'EXISTS (SELECT 1 FROM task_runs WHERE task_id = ? AND owner = ? AND epoch = ?)',
@@ -226,7 +226,7 @@ export const endTask = defineEffect({
   mustChange: true,
   schema: Hold.extend({
     ...Used.shape,
-    steps: z.number().int(),
+    steps: z.int(),
     status: z.enum(TASK_ENDS),
     output: z.string(),
     parsed: z.record(z.string(), z.unknown()).nullable(),

@@ -40,7 +40,7 @@ export const Send = z.object({
   message: Message,
   configuration: z
     .object({
-      historyLength: z.number().int().min(0).nullish(),
+      historyLength: z.int().min(0).nullish(),
       /** Version 1.0. */
       returnImmediately: z.boolean().nullish(),
       taskPushNotificationConfig: z.unknown().optional(),
@@ -52,7 +52,7 @@ export const Send = z.object({
 })
 export type Send = z.infer<typeof Send>
 
-export const OneTask = z.object({ tenant, id: name, historyLength: z.number().int().min(0).nullish() })
+export const OneTask = z.object({ tenant, id: name, historyLength: z.int().min(0).nullish() })
 export type OneTask = z.infer<typeof OneTask>
 
 export const Request = z.object({

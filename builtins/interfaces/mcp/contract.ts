@@ -12,7 +12,6 @@ export const McpConfig = z.object({
     .default(true)
     .describe('Whether the list of tools has the schemas of their results; without them it is a third as large'),
   max_sessions: z
-    .number()
     .int()
     .min(1)
     .max(10_000)

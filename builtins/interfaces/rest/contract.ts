@@ -27,7 +27,6 @@ export const ServerConfig = z.object({
     .default([])
     .describe('Additional names, with or without a port, that the Host header may contain while no key is set'),
   max_connections: z
-    .number()
     .int()
     .min(1)
     .default(1024)
@@ -39,7 +38,6 @@ export const ServerConfig = z.object({
     .default(15)
     .describe('Time limit for a request to arrive, in seconds'),
   max_streams: z
-    .number()
     .int()
     .min(1)
     .default(256)
@@ -47,7 +45,6 @@ export const ServerConfig = z.object({
       'Maximum number of open streams; at most half of what the limit on open files leaves after a reserve of 64',
     ),
   stream_buffer_bytes: z
-    .number()
     .int()
     .min(1024)
     .default(65_536)
@@ -202,7 +199,7 @@ export const ProtocolRoutes = point<ProtocolRoute>('protocol_routes', {
 export const Problem = z.object({
   type: z.string().describe('URI of the problem type: `urn:svc:problem:` and the code'),
   title: z.string().describe('Title of the error, the same for every error with this code'),
-  status: z.number().int(),
+  status: z.int(),
   detail: z.string().describe('Message that says what was wrong and what would be right'),
   code: z.string().describe('Stable name of the error'),
   request_id: z.string(),

@@ -13,8 +13,8 @@ const TextMatch = z.strictObject({
   contains: z.array(text).min(1).optional().describe('The text must contain all of these strings'),
   any: z.array(text).min(1).optional().describe('The text must contain at least one of these strings'),
   lacks: z.array(text).min(1).optional().describe('The text must contain none of these strings'),
-  lines: z.number().int().min(0).optional().describe('Exact number of lines that are not empty'),
-  max_words: z.number().int().min(1).optional(),
+  lines: z.int().min(0).optional().describe('Exact number of lines that are not empty'),
+  max_words: z.int().min(1).optional(),
   exact: z.boolean().default(false),
 })
 export type TextMatch = z.infer<typeof TextMatch>
@@ -48,8 +48,8 @@ export const ScenarioCheck = z.discriminatedUnion('of', [
       what,
       weight,
       name: z.string().min(1),
-      min: z.number().int().min(0).default(1),
-      max: z.number().int().min(0).optional(),
+      min: z.int().min(0).default(1),
+      max: z.int().min(0).optional(),
       arguments: z
         .record(z.string(), text)
         .default({})
@@ -75,7 +75,7 @@ const Reply = z.strictObject({
     .record(z.string(), text)
     .default({})
     .describe('Use this reply only if each of these arguments contains the given text'),
-  times: z.number().int().min(1).optional().describe('Maximum number of uses of this reply'),
+  times: z.int().min(1).optional().describe('Maximum number of uses of this reply'),
 })
 const ScenarioTool = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9_]{0,39}$/),
@@ -111,7 +111,7 @@ export const Scenario = z.strictObject({
     .array(z.string().min(1).max(8_000))
     .default([])
     .describe('Instructions, given one after another; the last answer counts'),
-  max_steps: z.number().int().min(1).max(100).default(12),
+  max_steps: z.int().min(1).max(100).default(12),
   toolkits: z.array(z.string()).default([]).describe('Toolkits of the service: file, memory, …'),
   files: z
     .union([Files, fn<() => Record<string, string>>()])
@@ -136,7 +136,7 @@ export const Scenario = z.strictObject({
     .default('completed')
     .describe('Expected final status of the goal of a pursuit'),
   arrivals: z
-    .array(z.strictObject({ after: z.number().int().min(1), files: Files }))
+    .array(z.strictObject({ after: z.int().min(1), files: Files }))
     .default([])
     .describe('Files added while the agent works; `after` is the number of tool calls that come first'),
   operator: text.optional().describe('Answer of the operator to each question of the agent'),
@@ -151,14 +151,14 @@ export const Scenarios = point<z.input<typeof Scenario>>('benchmark_scenarios', 
 const unit = z.number().min(0).max(1)
 const ShareInterval = z.object({ low: unit, high: unit })
 export type ShareInterval = z.infer<typeof ShareInterval>
-const Tokens = z.object({ input: z.number().int(), output: z.number().int() })
+const Tokens = z.object({ input: z.int(), output: z.int() })
 /** Spread of a value over runs: the median, and the 10 % and 90 % quantiles. */
 const Spread = z.object({ median: z.number(), p10: z.number(), p90: z.number() })
 export type Spread = z.infer<typeof Spread>
 
 /** One scenario, run once. */
 export const ScenarioRun = z.object({
-  run: z.number().int().describe('Number of the run, from 1'),
+  run: z.int().describe('Number of the run, from 1'),
   score: unit.describe('Weighted share of passed checks'),
   passed: z.boolean().describe('Whether all checks passed and the run ended without a failure'),
   failure: z
@@ -170,7 +170,7 @@ export const ScenarioRun = z.object({
   detail: z.string().nullable(),
   checks: z.array(z.object({ what: z.string(), held: z.boolean() })),
   answer: z.string().describe('Last answer of the model, cut after 500 characters'),
-  calls: z.number().int().describe('Number of model calls (turns)'),
+  calls: z.int().describe('Number of model calls (turns)'),
   tokens: Tokens,
   cost_usd: z.number(),
   duration_ms: z.number(),
@@ -179,11 +179,11 @@ export type ScenarioRun = z.infer<typeof ScenarioRun>
 
 const Measured = z.object({
   score: unit.nullable().describe('Mean score over the runs of a scenario; for a model, the mean over its scenarios'),
-  runs: z.number().int(),
-  passed: z.number().int(),
+  runs: z.int(),
+  passed: z.int(),
   pass_rate: unit.nullable(),
   pass_interval: ShareInterval.nullable().describe('95 % Wilson interval of the pass rate'),
-  calls: z.number().int(),
+  calls: z.int(),
   tokens: Tokens,
   cost_usd: z.number(),
 })
@@ -202,7 +202,7 @@ export const ModelResult = Measured.extend({
   score_interval: ShareInterval.nullable().describe(
     '95 % bootstrap interval of the score, within scenarios; null for fewer than three runs',
   ),
-  failed_calls: z.number().int(),
+  failed_calls: z.int(),
   priced: z.enum(['catalogue', 'free', 'unknown', 'mixed']).nullable().describe('Source of the prices'),
   estimated: z.boolean().describe('Whether some token counts were estimated'),
   latency_ms: z
@@ -214,7 +214,7 @@ export const ModelResult = Measured.extend({
     .object({ calls: Spread, tokens: Spread, cost_usd: Spread, duration_ms: Spread })
     .nullable()
     .describe('Spread of the values of one run, over all runs'),
-  failures: z.array(z.object({ kind: z.string(), count: z.number().int() })),
+  failures: z.array(z.object({ kind: z.string(), count: z.int() })),
   scenarios: z.array(ScenarioResult),
 })
 export type ModelResult = z.infer<typeof ModelResult>
@@ -222,9 +222,9 @@ export type ModelResult = z.infer<typeof ModelResult>
 export const BenchmarkReport = z.object({
   version: z.literal(1),
   at: z.iso.datetime(),
-  seed: z.number().int(),
-  runs: z.number().int(),
-  cycles: z.number().int(),
+  seed: z.int(),
+  runs: z.int(),
+  cycles: z.int(),
   scenarios: z.array(z.object({ name: z.string(), title: z.string(), measures: z.string(), category: z.string() })),
   left_out: z
     .array(z.string())

@@ -11,8 +11,8 @@ const Keys = z.object({ keys: z.array(z.string()) })
 const Reloaded = z.object({ plugin: z.string(), outcome: z.string() })
 const Statuses = z.object({
   daemon: z.enum(['healthy', 'stalled', 'dead', 'stopped']),
-  plugins: z.number().int().describe('Number of failed or suspended plugins'),
-  agents: z.record(AgentStatus, z.number().int()).describe('Number of agents in each status'),
+  plugins: z.int().describe('Number of failed or suspended plugins'),
+  agents: z.record(AgentStatus, z.int()).describe('Number of agents in each status'),
 })
 
 /** Changes in this process or by the passage of time that are not events of the log. */

@@ -13,7 +13,7 @@ import { OwnTail } from './tail.ts'
 
 const id = AgentRef
 const type = z.array(z.string().min(1).max(64)).max(50).optional().describe('Only events of these types')
-const seq = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+const seq = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
 
 /** Returns the agent id for a reference. Events of a deleted agent remain under its id. */
 async function agentOf(svc: PluginHandle, ref: string): Promise<string> {
@@ -37,12 +37,12 @@ export const eventsFollow = stream({
     after: seq
       .optional()
       .describe('Seq of the event after which to start; 0 for all events; `Last-Event-ID` takes precedence'),
-    last: z.number().int().min(0).max(1000).optional().describe('Number of newest matching events to begin with'),
+    last: z.int().min(0).max(1000).optional().describe('Number of newest matching events to begin with'),
     follow: z.boolean().default(true).describe('Whether to wait for new events'),
     notices: z.boolean().default(false).describe('Also send a `notice` for changes that are not events of the log'),
   }),
   events: {
-    open: z.object({ after: z.number().int().describe('Seq after which the stream begins') }),
+    open: z.object({ after: z.int().describe('Seq after which the stream begins') }),
     message: EventEnvelope,
     notice: Notice,
   },
@@ -78,7 +78,7 @@ export const eventsList = operation({
   input: Page.extend({
     id,
     type,
-    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of events (1 to 1000)'),
+    limit: z.int().min(1).max(1000).default(100).describe('Maximum number of events (1 to 1000)'),
   }),
   output: z.array(EventEnvelope),
   http: { method: 'GET', path: '/agents/{id}/events' },

@@ -8,7 +8,7 @@ const KEPT = 10_000
 
 const removeEvents = defineEffect({
   name: 'events.remove',
-  schema: z.object({ upTo: z.number().int() }),
+  schema: z.object({ upTo: z.int() }),
   statements: ({ upTo }) => deleteEvents(upTo),
 })
 

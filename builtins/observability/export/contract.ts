@@ -4,9 +4,9 @@ import { defineError, z } from '#kernel'
 export const ExportedRun = z.object({
   run_id: z.string(),
   file: z.string().describe('Absolute path of the report'),
-  bytes: z.number().int(),
-  spans: z.number().int().describe('Agents, goals, decisions and tool calls in the report'),
-  left_out: z.number().int().describe('Decisions and tool calls of the run that are not in the report'),
+  bytes: z.int(),
+  spans: z.int().describe('Agents, goals, decisions and tool calls in the report'),
+  left_out: z.int().describe('Decisions and tool calls of the run that are not in the report'),
 })
 export type ExportedRun = z.infer<typeof ExportedRun>
 

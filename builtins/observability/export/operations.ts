@@ -7,13 +7,7 @@ import { gather } from './gather.ts'
 import { POLICY, pageOf } from './page.ts'
 import { checkTarget, writePieces } from './write.ts'
 
-const limit = z
-  .number()
-  .int()
-  .min(1)
-  .max(10_000)
-  .default(2_000)
-  .describe('Maximum number of events, newest first (1 to 10000)')
+const limit = z.int().min(1).max(10_000).default(2_000).describe('Maximum number of events, newest first (1 to 10000)')
 
 /** Returns the default name of a report. */
 const nameOf = (run_id: string) => `svc-report-${run_id}.html`

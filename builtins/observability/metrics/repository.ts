@@ -12,7 +12,7 @@ export const EVENT_TOTALS = { namespace: NAMESPACE, key: 'events' }
 /** Adds to counts. */
 export const addCounts = defineEffect({
   name: 'metrics.add',
-  schema: z.object({ counts: z.record(z.string(), z.number().int().min(0)) }),
+  schema: z.object({ counts: z.record(z.string(), z.int().min(0)) }),
   statements: ({ counts }) =>
     Object.entries(counts).map(([key, more]) => addToValue({ namespace: NAMESPACE, key: `${COUNTS}${key}` }, more)),
 })

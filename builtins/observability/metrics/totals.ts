@@ -21,7 +21,7 @@ const Called = z.object({
 const Refused = z.object({ model: z.string() })
 const Used = z.object({ tool: z.string(), ok: z.boolean() })
 
-const Saved = z.object({ seq: z.number().int(), totals: z.array(z.tuple([z.string(), z.string(), z.number()])) })
+const Saved = z.object({ seq: z.int(), totals: z.array(z.tuple([z.string(), z.string(), z.number()])) })
 
 /**
  * Adds up the data of events, from the last one that was counted. The totals are saved in the store, because events are

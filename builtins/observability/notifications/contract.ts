@@ -3,7 +3,7 @@ import { defineError, z } from '#kernel'
 
 export const NotificationSent = z.object({
   text: z.string().describe('Text of the notification'),
-  status: z.number().int().describe('HTTP status of the answer'),
+  status: z.int().describe('HTTP status of the answer'),
 })
 export type NotificationSent = z.infer<typeof NotificationSent>
 

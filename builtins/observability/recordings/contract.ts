@@ -2,7 +2,7 @@ import { defineError, point, token, z } from '#kernel'
 
 const ForkPoint = z.object({
   run_id: z.string(),
-  step: z.number().int().describe('Number of the first model answer that was requested again'),
+  step: z.int().describe('Number of the first model answer that was requested again'),
   at: z.iso
     .datetime()
     .nullable()
@@ -24,7 +24,7 @@ export const Recording = z
       .nullable()
       .default(null)
       .describe('For a task, the recording of its process, which contains the task; null for other recordings'),
-    v: z.number().int().describe('Version of the recording format'),
+    v: z.int().describe('Version of the recording format'),
     svc_version: z.string(),
     started_at: z.iso.datetime(),
     ended_at: z.iso
@@ -32,21 +32,19 @@ export const Recording = z
       .nullable()
       .describe('End of the recording; null while it continues, or if its process was killed'),
     seed: z.number(),
-    pid: z.number().int(),
+    pid: z.int(),
     owner: z.string(),
     state: z.string().nullable().describe('SHA-256 of the initial database; null if the database was too large'),
-    state_bytes: z.number().int(),
-    bytes: z.number().int().describe('Compressed size of the recording without the initial database, in bytes'),
+    state_bytes: z.int(),
+    bytes: z.int().describe('Compressed size of the recording without the initial database, in bytes'),
     cycles: z
-      .number()
       .int()
       .describe('Number of cycles; for running recordings and tasks, final only when requested alone, not in lists'),
-    steps: z.number().int().describe('Number of model answers; same limits as for `cycles`'),
+    steps: z.int().describe('Number of model answers; same limits as for `cycles`'),
     cut: z.string().nullable().describe('Reason why the recording ends before the run; null if it does not'),
     inexact: z.array(z.string()).describe('Notes about what the recording lacks; a replay may end there'),
     events_of: z.string().describe('Run id in the recorded events; for a fork, the id of the original run'),
     last_seq: z
-      .number()
       .int()
       .nullable()
       .describe(
@@ -67,9 +65,9 @@ export type Recording = z.infer<typeof Recording>
 /** One answer of a model in a recording. */
 export const RecordedStep = z
   .object({
-    step: z.number().int().describe('Number of the model answer in the run, from 1'),
+    step: z.int().describe('Number of the model answer in the run, from 1'),
     agent_id: z.string(),
-    cycle_num: z.number().int(),
+    cycle_num: z.int(),
     says: z
       .string()
       .describe('Tools that the answer calls, the beginning of its text, or the reason why there is no answer'),
@@ -81,9 +79,9 @@ export type RecordedStep = z.infer<typeof RecordedStep>
 export const Divergence = z
   .object({
     agent_id: z.string().nullable(),
-    cycle_num: z.number().int().nullable(),
-    step: z.number().int().describe('Number of model answers before the divergence, in the whole run'),
-    seq: z.number().int().nullable().describe('Seq of the first event that differs'),
+    cycle_num: z.int().nullable(),
+    step: z.int().describe('Number of model answers before the divergence, in the whole run'),
+    seq: z.int().nullable().describe('Seq of the first event that differs'),
     what: z.string().describe('Description of the difference, in one sentence'),
     expected: z.string(),
     got: z.string(),
@@ -95,12 +93,12 @@ export const ReplayVerdict = z
   .object({
     run_id: z.string(),
     same: z.boolean().describe('Whether the replayed event log is identical to the recorded one, byte for byte'),
-    events: z.number().int().describe('Number of compared events'),
-    cycles: z.number().int(),
-    steps: z.number().int(),
+    events: z.int().describe('Number of compared events'),
+    cycles: z.int(),
+    steps: z.int(),
     hash: z.string().describe('SHA-256 of the recorded event log'),
     replayed_hash: z.string().describe('SHA-256 of the replayed event log'),
-    duration_ms: z.number().int(),
+    duration_ms: z.int(),
     divergence: Divergence.nullable(),
     notes: z.array(z.string()).describe('Notes about what the recording or the replay lacks'),
   })
@@ -110,22 +108,22 @@ export type ReplayVerdict = z.infer<typeof ReplayVerdict>
 /** What one side of a comparison did, and its cost. */
 const Side = z.object({
   run_id: z.string(),
-  events: z.number().int(),
-  cycles: z.number().int(),
-  steps: z.number().int(),
-  tool_calls: z.number().int(),
-  goals_completed: z.number().int(),
-  tokens: z.number().int(),
+  events: z.int(),
+  cycles: z.int(),
+  steps: z.int(),
+  tool_calls: z.int(),
+  goals_completed: z.int(),
+  tokens: z.int(),
   cost_usd: z.number(),
 })
 export const RunDiff = z
   .object({
     same: z.boolean(),
-    common: z.number().int().describe('Number of events at the beginning that both runs have in common'),
+    common: z.int().describe('Number of events at the beginning that both runs have in common'),
     divergence: z
       .object({
         agent_id: z.string().nullable(),
-        cycle_num: z.number().int().nullable(),
+        cycle_num: z.int().nullable(),
         a: z.string().describe('First event of this run that differs from the other run'),
         b: z.string(),
       })

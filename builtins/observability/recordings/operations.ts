@@ -20,7 +20,7 @@ import { ForkError } from './replay/fork.ts'
 const MISSING = [RecordingNotFoundError, RunNotFoundError, NotReplayableError]
 
 const ForkInput = {
-  from: z.number().int().min(1).describe('Number of the first model answer to request again, from 1'),
+  from: z.int().min(1).describe('Number of the first model answer to request again, from 1'),
   model: z
     .string()
     .min(1)
@@ -28,7 +28,6 @@ const ForkInput = {
     .optional()
     .describe('Model to call from that step on, instead of the models of the agents'),
   cycles: z
-    .number()
     .int()
     .min(1)
     .max(1000)

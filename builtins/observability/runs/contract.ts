@@ -9,14 +9,14 @@ export const RUN_STATUSES = ['running', 'ended', 'crashed'] as const
 
 /** Totals of a run, or of one agent in it. */
 export const RunTotals = z.object({
-  cycles: z.number().int().describe('Cycles in which something happened'),
-  goals_generated: z.number().int(),
-  goals_completed: z.number().int(),
-  goals_abandoned: z.number().int(),
-  model_calls: z.number().int(),
-  tool_calls: z.number().int(),
-  tool_failures: z.number().int(),
-  tokens: z.number().int(),
+  cycles: z.int().describe('Cycles in which something happened'),
+  goals_generated: z.int(),
+  goals_completed: z.int(),
+  goals_abandoned: z.int(),
+  model_calls: z.int(),
+  tool_calls: z.int(),
+  tool_failures: z.int(),
+  tokens: z.int(),
   cost_usd: z.number(),
 })
 export type RunTotals = z.infer<typeof RunTotals>
@@ -32,7 +32,7 @@ export const Run = RunTotals.extend({
   exit: z.string().nullable().describe('How the run ended, in one word'),
   model: z.string().describe('Default model, as provider:model; for a task, the model that it called'),
   heartbeat: z.number().nullable().describe("Seconds between an agent's cycles; null for runs without cycles"),
-  agents: z.number().int().describe('Number of agents that were active in the run'),
+  agents: z.int().describe('Number of agents that were active in the run'),
 }).meta({ id: 'Run' })
 export type Run = z.infer<typeof Run>
 
@@ -50,7 +50,7 @@ export const RunFacts = z.object({
   svc_version: z.string(),
   node: z.string(),
   platform: z.string(),
-  pid: z.number().int(),
+  pid: z.int(),
   place: z
     .string()
     .optional()
@@ -107,10 +107,7 @@ export const Span: z.ZodType<Span> = z
     start_time: z.iso.datetime(),
     end_time: z.iso.datetime().nullable().describe('End of the span; null while it is in progress'),
     status: z.enum(SPAN_STATUSES),
-    tokens: z
-      .number()
-      .int()
-      .describe('Number of tokens: for a run or an agent, in the whole run; for a goal, in this answer'),
+    tokens: z.int().describe('Number of tokens: for a run or an agent, in the whole run; for a goal, in this answer'),
     cost_usd: z.number(),
     attributes: z.record(z.string(), z.unknown()),
     get children() {
@@ -122,20 +119,12 @@ export const Span: z.ZodType<Span> = z
 export const Trace = z
   .object({
     run_id: z.string(),
-    total_spans: z.number().int().describe('Number of spans in this answer'),
+    total_spans: z.int().describe('Number of spans in this answer'),
     complete: z.boolean().describe('Whether this answer covers the whole log'),
-    next_after: z
-      .number()
-      .int()
-      .nullable()
-      .describe('Value of `after` for the next newer part; null when there is none'),
-    next_before: z
-      .number()
-      .int()
-      .nullable()
-      .describe('Value of `before` for the next older part; null when there is none'),
-    left_out: z.number().int().describe('Decisions and tool calls that are not in this answer'),
-    broken_lines: z.number().int().describe('Lines of the log that could not be read and were skipped'),
+    next_after: z.int().nullable().describe('Value of `after` for the next newer part; null when there is none'),
+    next_before: z.int().nullable().describe('Value of `before` for the next older part; null when there is none'),
+    left_out: z.int().describe('Decisions and tool calls that are not in this answer'),
+    broken_lines: z.int().describe('Lines of the log that could not be read and were skipped'),
     root: Span,
   })
   .meta({ id: 'Trace' })
@@ -210,7 +199,7 @@ export const RunRecords = token<RunRecords>('run_records')
 export const CycleDone = z
   .object({
     agent_id: z.string(),
-    cycle_num: z.number().int(),
+    cycle_num: z.int(),
     result: z.string(),
     duration_ms: z.number(),
     error: z.string().optional(),

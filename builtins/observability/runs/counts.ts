@@ -8,7 +8,7 @@ export const COUNTED = [
 
 /** Schema of the totals. An object schema is checked much faster than a record of the names. */
 export const Counts = z.object(
-  Object.fromEntries(COUNTED.map(name => [name, z.number().int()])) as Record<(typeof COUNTED)[number], z.ZodNumber>,
+  Object.fromEntries(COUNTED.map(name => [name, z.int()])) as Record<(typeof COUNTED)[number], z.ZodInt>,
 )
 export type Counts = z.infer<typeof Counts>
 

@@ -204,7 +204,7 @@ export const insertRun = defineEffect({
   schema: z.object({
     run_id: z.string(),
     kind: z.string(),
-    pid: z.number().int(),
+    pid: z.int(),
     facts: z.string(),
     settings_id: z.string(),
   }),
@@ -239,7 +239,7 @@ export const dropSettings = defineEffect({
 
 export const endRun = defineEffect({
   name: 'runs.end',
-  schema: z.object({ run_id: z.string(), exit: z.string(), at: z.number().int().optional() }),
+  schema: z.object({ run_id: z.string(), exit: z.string(), at: z.int().optional() }),
   statements: ({ run_id, exit, at }, now) => ({
     sql: 'UPDATE runs SET ended_at = ?, exit = ? WHERE run_id = ? AND ended_at IS NULL',
     params: [at ?? now, exit, run_id],
@@ -260,8 +260,8 @@ export const countRun = defineEffect({
   mustChange: true,
   schema: z.object({
     run_id: z.string(),
-    from: z.number().int(),
-    to: z.number().int(),
+    from: z.int(),
+    to: z.int(),
     totals: Counts,
     agents: z.array(z.object({ agent_id: z.string(), first_at: z.number(), last_at: z.number(), counts: Counts })),
   }),

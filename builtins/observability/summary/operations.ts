@@ -16,9 +16,8 @@ export const summaryShow = operation({
     since: Instant.optional().describe(
       'Start of the period, such as 2026-01-31T18:00:00Z; takes precedence over hours',
     ),
-    limit: z.number().int().min(0).max(100).default(5).describe('Maximum number of goals of each agent (0 to 100)'),
+    limit: z.int().min(0).max(100).default(5).describe('Maximum number of goals of each agent (0 to 100)'),
     top: z
-      .number()
       .int()
       .min(1)
       .max(100)

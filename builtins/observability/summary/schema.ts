@@ -1,9 +1,9 @@
 import { z } from '#kernel'
 
 const outcomes = {
-  completed: z.number().int().describe('Goals completed, those not confirmed included'),
-  unconfirmed: z.number().int().describe('Goals completed by an answer alone, without finish_goal'),
-  abandoned: z.number().int(),
+  completed: z.int().describe('Goals completed, those not confirmed included'),
+  unconfirmed: z.int().describe('Goals completed by an answer alone, without finish_goal'),
+  abandoned: z.int(),
   cost_usd: z.number(),
 }
 
@@ -13,7 +13,7 @@ export const Summary = z
     since: z.iso.datetime(),
     until: z.iso.datetime(),
     ...outcomes,
-    model_calls: z.number().int(),
+    model_calls: z.int(),
     waiting: z
       .array(
         z.object({
@@ -45,9 +45,9 @@ export const Summary = z
       ),
     tasks: z
       .object({
-        ended: z.number().int(),
-        completed: z.number().int(),
-        cancelled: z.number().int().describe('Tasks cancelled by their client or on request'),
+        ended: z.int(),
+        completed: z.int(),
+        cancelled: z.int().describe('Tasks cancelled by their client or on request'),
         cost_usd: z.number().describe('Part of the cost of all agents'),
         open: z
           .array(
@@ -67,7 +67,7 @@ export const Summary = z
         z.object({
           agent_id: z.string().nullable(),
           text: z.string(),
-          times: z.number().int(),
+          times: z.int(),
           last_at: z.iso.datetime(),
         }),
       )

@@ -5,7 +5,7 @@ const ENSURE = "INSERT INTO svc_files (path, version, body, at) VALUES (?, 0, ''
 
 const writeFile = defineEffect({
   name: 'files.write',
-  schema: z.object({ path: z.string(), text: z.string(), version: z.number().int() }),
+  schema: z.object({ path: z.string(), text: z.string(), version: z.int() }),
   mustChange: true,
   statements: ({ path, text, version }, now) =>
     version === 0
@@ -34,7 +34,7 @@ const appendLines = defineEffect({
 })
 const claimLines = defineEffect({
   name: 'files.claim_lines',
-  schema: z.object({ path: z.string(), version: z.number().int(), after: z.number().int() }),
+  schema: z.object({ path: z.string(), version: z.int(), after: z.int() }),
   mustChange: true,
   statements: ({ path, version, after }, now) => ({
     sql: `UPDATE svc_files SET version = version + 1, at = ? WHERE path = ? AND version = ?

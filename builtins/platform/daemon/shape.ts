@@ -12,7 +12,7 @@ export const DaemonStatus = z.object({
     .string()
     .nullable()
     .describe('Why the loop fails: the error if the daemon itself is asked, otherwise a reference to its log'),
-  pid: z.number().int().nullable(),
+  pid: z.int().nullable(),
   started_at: z.iso.datetime().nullable(),
   uptime_s: z.number().nullable(),
   last_tick_at: z.iso.datetime().nullable().describe('Time of the last tick of the loop'),
@@ -20,7 +20,7 @@ export const DaemonStatus = z.object({
   joined: z
     .array(
       z.object({
-        pid: z.number().int(),
+        pid: z.int(),
         health: z.enum(['healthy', 'stalled']),
         started_at: z.iso.datetime(),
         last_tick_age_s: z.number(),
@@ -30,8 +30,8 @@ export const DaemonStatus = z.object({
   heartbeat_s: z.number().describe("Seconds between an agent's cycles"),
   frozen: z.boolean().describe('Whether the operator has frozen the daemon: no cycle enters a phase'),
   frozen_since: z.iso.datetime().nullable(),
-  in_flight: z.number().int().describe('Number of cycles that run now'),
-  agents: z.record(z.string(), z.number().int()).describe('Number of agents in each status'),
+  in_flight: z.int().describe('Number of cycles that run now'),
+  agents: z.record(z.string(), z.int()).describe('Number of agents in each status'),
   problems: z.array(z.string()).describe('Problems that modules report, such as suspended MCP servers'),
   budget: z.string().nullable().describe('Budget status, as a sentence'),
 })

@@ -324,7 +324,6 @@ export const HeartbeatConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Time limit of one cycle, in seconds; 0 sets none'),
   max_concurrent_agents: z
-    .number()
     .int()
     .min(1)
     .max(10_000)
@@ -347,7 +346,7 @@ export const HeartbeatConfig = z.object({
 export type HeartbeatConfig = z.infer<typeof HeartbeatConfig>
 
 const agent_id = z.string()
-const cycle_num = z.number().int()
+const cycle_num = z.int()
 
 /** The specification's events of agents and their cycles. Modules declare more with `svc.event`. */
 export const LIFECYCLE = {
@@ -365,7 +364,7 @@ export const LIFECYCLE = {
   goal_completed: z.object({ agent_id, goal_id: z.string() }).describe('A goal was completed'),
   goal_abandoned: z.object({ agent_id, goal_id: z.string() }).describe('A goal was abandoned'),
   goal_max_steps: z
-    .object({ agent_id, goal_id: z.string(), steps_done: z.number().int() })
+    .object({ agent_id, goal_id: z.string(), steps_done: z.int() })
     .describe('A cycle used up the maximum number of steps of the profile; the goal stays active'),
   suffering_changed: z
     .object({ agent_id, suffering_state: z.record(z.string(), z.unknown()) })
@@ -373,7 +372,7 @@ export const LIFECYCLE = {
   guard_failed: z
     .object({ agent_id, cycle_num, phase: z.string(), guard: z.string(), error: z.string() })
     .describe('A guard threw an error, returned no boolean or took too long'),
-  beat: z.object({ beat: z.number().int() }).describe('A heartbeat of the daemon has passed'),
+  beat: z.object({ beat: z.int() }).describe('A heartbeat of the daemon has passed'),
 } as const
 
 type LifecycleEvents = { [K in keyof typeof LIFECYCLE]: z.infer<(typeof LIFECYCLE)[K]> }

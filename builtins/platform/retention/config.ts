@@ -7,7 +7,6 @@ export const RetentionConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Whether the daemon removes old data automatically'),
   days: z
-    .number()
     .int()
     .min(1)
     .max(36_500)
@@ -17,7 +16,6 @@ export const RetentionConfig = z.object({
       'Days for which ended records, and files of deleted agents, are kept; the newest 10,000 events always stay',
     ),
   ended_sub_agent_hours: z
-    .number()
     .int()
     .min(1)
     .max(876_000)
@@ -27,14 +25,12 @@ export const RetentionConfig = z.object({
       'Hours for which an ended sub-agent and its workspace are kept; its result and transcripts are kept for retention.days',
     ),
   interval_cycles: z
-    .number()
     .int()
     .min(1)
     .default(100)
     .meta({ reload: 'applied' })
     .describe('Heartbeats of the daemon between two automatic removals'),
   max_runs: z
-    .number()
     .int()
     .min(0)
     .default(50)

@@ -15,10 +15,10 @@ export const EventReaders = point<EventReader>('event_readers', {
 export const RetentionReport = z.object({
   dry_run: z.boolean(),
   before: z.iso.datetime().describe('Cutoff time; only data older than this is affected'),
-  rows: z.record(z.string(), z.number().int()).describe('Number of items removed or ended, by kind'),
-  total: z.number().int(),
-  freed_bytes: z.number().int().describe('Bytes by which the database file shrank'),
-  duration_ms: z.number().int(),
+  rows: z.record(z.string(), z.int()).describe('Number of items removed or ended, by kind'),
+  total: z.int(),
+  freed_bytes: z.int().describe('Bytes by which the database file shrank'),
+  duration_ms: z.int(),
 })
 export type RetentionReport = z.infer<typeof RetentionReport>
 

@@ -93,6 +93,6 @@ const AMONG_NUMBERS = 'IN (SELECT CAST(value AS BIGINT) FROM json_each(?))'
 
 const isNumber = (key: unknown) => typeof key === 'number'
 
-const Key = z.union([z.string(), z.number().int()])
+const Key = z.union([z.string(), z.int()])
 
 const Keys = z.object({ keys: z.array(Key) })

@@ -75,7 +75,7 @@ export const insertAlarm = defineEffect({
     alarm_id: z.string(),
     agent_id: z.string(),
     description: z.string(),
-    fire_at: z.number().int(),
+    fire_at: z.int(),
     created_by: z.string(),
     goal_id: z.string().nullable().default(null),
   }),
@@ -104,7 +104,7 @@ export const markAlarmsReported = defineEffect({
 export const changeAlarm = defineEffect({
   name: 'alarms.change',
   mustChange: true,
-  schema: z.object({ alarm_id: z.string(), description: z.string(), fire_at: z.number().int() }),
+  schema: z.object({ alarm_id: z.string(), description: z.string(), fire_at: z.int() }),
   statements: ({ alarm_id, description, fire_at }) => ({
     sql: "UPDATE alarms SET description = ?, fire_at = ? WHERE alarm_id = ? AND status = 'pending'",
     params: [description, fire_at, alarm_id],

@@ -9,11 +9,11 @@ const text = z.string().min(1).max(4_000)
 
 const Packed = z.strictObject({
   objective: text,
-  every_n_cycles: z.number().int().min(1).nullable(),
+  every_n_cycles: z.int().min(1).nullable(),
   every: z.number().min(1).max(31_536_000).nullable().describe('Interval in seconds'),
   cron: z.string().max(200).nullable(),
   time_zone: z.string().max(100).nullable(),
-  priority: z.number().int().min(-1000).max(1000),
+  priority: z.int().min(-1000).max(1000),
   missed: z.enum(['once', 'skip']).nullable(),
   acceptance: z.array(Acceptance).max(20).default([]),
 })

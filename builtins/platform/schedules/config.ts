@@ -23,7 +23,6 @@ export const SchedulesConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Time zone of cron expressions and alarm times that name none, such as Europe/Berlin'),
   max_per_agent: z
-    .number()
     .int()
     .min(1)
     .max(10_000)

@@ -9,11 +9,11 @@ export const Schedule = z
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
     agent_name: AgentName,
     objective: z.string().meta({ examples: ['Tidy up the notepad'] }),
-    every_n_cycles: z.number().int().nullable().describe('Interval in cycles of the agent'),
+    every_n_cycles: z.int().nullable().describe('Interval in cycles of the agent'),
     every: z.number().nullable().describe('Interval in seconds'),
     cron: z.string().nullable(),
     time_zone: z.string().nullable().describe('Time zone of the cron expression'),
-    priority: z.number().int(),
+    priority: z.int(),
     missed: z.enum(['once', 'skip']).nullable().describe('How to treat missed slots; null applies schedules.missed'),
     acceptance: z
       .array(Acceptance)
@@ -22,10 +22,10 @@ export const Schedule = z
     created_by: z.string(),
     created_at: z.iso.datetime(),
     next_at: z.iso.datetime().nullable(),
-    next_cycle: z.number().int().nullable(),
+    next_cycle: z.int().nullable(),
     held_by: z.string().nullable().describe('Why a due slot has not run yet'),
-    fired: z.number().int().describe('Number of goals created'),
-    skipped: z.number().int().describe('Number of slots skipped'),
+    fired: z.int().describe('Number of goals created'),
+    skipped: z.int().describe('Number of slots skipped'),
     last_skip: z.string().nullable().describe('Why slots were last skipped'),
     last_fired_at: z.iso.datetime().nullable(),
     last_goal_id: z.string().nullable(),
@@ -133,7 +133,7 @@ export const ScheduleSkipped = z
   .object({
     agent_id: z.string(),
     schedule_id: z.string(),
-    slots: z.number().int(),
+    slots: z.int(),
     reason: z.string(),
   })
   .describe('A schedule skipped slots')

@@ -89,7 +89,7 @@ export const schedulesAdd = operation({
       .max(4000)
       .meta({ examples: ['Tidy up the notepad'] })
       .describe('The goal of each run, in plain words'),
-    every_n_cycles: z.number().int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
+    every_n_cycles: z.int().min(1).max(1_000_000).optional().describe('Interval in cycles of the agent'),
     every: z.number().min(1).max(31_536_000).optional().describe('Interval in seconds'),
     cron: z
       .string()
@@ -109,7 +109,7 @@ export const schedulesAdd = operation({
       .enum(['once', 'skip'])
       .optional()
       .describe('How to treat slots missed while nothing could run (default: schedules.missed)'),
-    priority: z.number().int().min(1).max(10).default(4).describe('Priority from 1 to 10; higher goes first'),
+    priority: z.int().min(1).max(10).default(4).describe('Priority from 1 to 10; higher goes first'),
     acceptance: z
       .array(Acceptance)
       .max(20)

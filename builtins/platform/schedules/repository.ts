@@ -151,16 +151,16 @@ export const insertSchedule = defineEffect({
     schedule_id: z.string(),
     agent_id: z.string(),
     objective: z.string(),
-    every_n_cycles: z.number().int().nullable(),
-    every_ms: z.number().int().nullable(),
+    every_n_cycles: z.int().nullable(),
+    every_ms: z.int().nullable(),
     cron: z.string().nullable(),
     time_zone: z.string().nullable(),
-    priority: z.number().int(),
+    priority: z.int(),
     missed: z.string().nullable(),
     acceptance: z.string().nullable(),
     created_by: z.string(),
-    next_at: z.number().int().nullable(),
-    last_fired_cycle: z.number().int(),
+    next_at: z.int().nullable(),
+    last_fired_cycle: z.int(),
   }),
   statements: (row, now) => insertInto('schedules', { ...row, created_at: now }),
 })
@@ -175,12 +175,12 @@ export const settleSlot = defineEffect({
   schema: z.object({
     schedule_id: z.string(),
     /** The slot that was read: its time, or the cycle number at which it last fired. */
-    was: z.number().int(),
-    next_at: z.number().int().nullable(),
-    last_fired_cycle: z.number().int(),
+    was: z.int(),
+    next_at: z.int().nullable(),
+    last_fired_cycle: z.int(),
     /** The goal added for the slot; null if the slot was skipped. */
     goal_id: z.string().nullable(),
-    skipped: z.number().int(),
+    skipped: z.int(),
     reason: z.string().nullable(),
   }),
   statements: ({ schedule_id, was, next_at, last_fired_cycle, goal_id, skipped, reason }, now) => ({
@@ -206,7 +206,7 @@ export const settleSlot = defineEffect({
 /** Moves a slot after the clock was set back. Clears `last_fired_at`, so that the slot is moved only once. */
 export const moveSlot = defineEffect({
   name: 'schedules.move',
-  schema: z.object({ schedule_id: z.string(), was: z.number().int(), next_at: z.number().int().nullable() }),
+  schema: z.object({ schedule_id: z.string(), was: z.int(), next_at: z.int().nullable() }),
   statements: ({ schedule_id, was, next_at }) => ({
     sql: 'UPDATE schedules SET next_at = ?, last_fired_at = NULL WHERE schedule_id = ? AND next_at = ?',
     params: [next_at, schedule_id, was],
@@ -230,8 +230,8 @@ export const switchSchedule = defineEffect({
     schedule_id: z.string(),
     agent_id: z.string(),
     enabled: z.boolean(),
-    next_at: z.number().int().nullable(),
-    last_fired_cycle: z.number().int(),
+    next_at: z.int().nullable(),
+    last_fired_cycle: z.int(),
   }),
   statements: ({ schedule_id, agent_id, enabled, next_at, last_fired_cycle }) => ({
     sql: `UPDATE schedules SET enabled = ?, next_at = ?, last_fired_cycle = ?, held_by = NULL

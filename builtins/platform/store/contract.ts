@@ -25,12 +25,12 @@ export interface Statement {
 
 /** An event, as stored or streamed. */
 export const EventEnvelope = z.object({
-  seq: z.number().int(),
+  seq: z.int(),
   type: z.string(),
-  v: z.number().int(),
+  v: z.int(),
   at: z.iso.datetime(),
   agent_id: z.string().nullable(),
-  cycle_num: z.number().int().nullable(),
+  cycle_num: z.int().nullable(),
   run_id: z.string().nullable(),
   data: z.record(z.string(), z.unknown()),
   agent_name: z

@@ -14,7 +14,7 @@ import { countMigration, SCHEMAS } from './statements.ts'
 /** Claims a step of a plugin: changes no row, and thereby refuses the commit, when another process has run it. */
 export const claimMigration = defineEffect({
   name: 'migration.claim',
-  schema: z.object({ plugin: z.string(), step: z.number().int().positive() }),
+  schema: z.object({ plugin: z.string(), step: z.int().positive() }),
   mustChange: true,
   statements: claimed => countMigration(claimed),
 })

@@ -6,8 +6,8 @@ import { DatabaseUnusableError, Store } from './contract.ts'
 const DatabaseBackup = z
   .object({
     file: z.string().describe('Path of the backup, in .svc/backups/'),
-    version: z.number().int().describe('Version of the database schema'),
-    bytes: z.number().int(),
+    version: z.int().describe('Version of the database schema'),
+    bytes: z.int(),
     faults: z.array(z.string()).describe('Always empty, because a copy with faults is not kept'),
   })
   .meta({ id: 'DatabaseBackup' })

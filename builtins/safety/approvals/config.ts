@@ -15,7 +15,6 @@ export const ApprovalConfig = z.object({
     .default([])
     .describe('Tools that never need approval, even if they declare it or require_for lists them'),
   timeout_cycles: z
-    .number()
     .int()
     .min(0)
     .default(0)

@@ -5,7 +5,7 @@ const MOST_USD = 1_000_000_000
 const MOST_TOKENS = 1_000_000_000_000_000
 
 const usd = z.number().min(0).max(MOST_USD)
-const tokens = z.number().int().min(0).max(MOST_TOKENS)
+const tokens = z.int().min(0).max(MOST_TOKENS)
 
 /** The keys of section `daemon` that configure the budget. */
 export const BudgetConfig = z.object({

@@ -5,8 +5,8 @@ import { defineError, token, z } from '#kernel'
 
 export { BookedSpend, bookSpend } from './statements.ts'
 
-const Amount = z.object({ usd: z.number(), tokens: z.number().int() })
-const Left = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
+const Amount = z.object({ usd: z.number(), tokens: z.int() })
+const Left = z.object({ usd: z.number().nullable(), tokens: z.int().nullable() })
 
 /** State of the budget; null fields mean that no limit is set. */
 export const BudgetStatus = z.object({
@@ -28,7 +28,6 @@ export const BudgetStatus = z.object({
     'Part of the spent amount booked for calls whose process ended before their cost was known; replaced by the actual cost if it arrives, dropped with the budget window',
   ),
   unpriced_tokens: z
-    .number()
     .int()
     .describe('Tokens of models whose price is unknown; their cost is not part of the spent amount'),
   window_began_at: z.iso.datetime().nullable().describe('Start of the budget window; spending since then counts'),
@@ -71,17 +70,17 @@ export const Budget = token<Budget>('budget', {
 })
 
 export const BudgetExceeded = z
-  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .object({ spent_usd: z.number(), spent_tokens: z.int() })
   .describe('A limit of the budget was reached; emitted once per budget window')
 const usd = z.number()
-const tokens = z.number().int()
+const tokens = z.int()
 export const BudgetTight = z
   .object({
     spent_usd: usd,
     spent_tokens: tokens,
     reserved_usd: usd.describe('Amount reserved for running model calls, in USD'),
     reserved_tokens: tokens,
-    reserved_calls: z.number().int(),
+    reserved_calls: z.int(),
     limit_usd: usd.nullable(),
     limit_tokens: tokens.nullable(),
     needed_usd: usd.describe('Maximum cost of the refused call'),
@@ -97,7 +96,7 @@ export const AgentBudgetExhausted = z
   })
   .describe("The remainder of an agent's limit does not cover one more call; emitted once for each value of the limit")
 export const BudgetReset = z
-  .object({ spent_usd: z.number(), spent_tokens: z.number().int() })
+  .object({ spent_usd: z.number(), spent_tokens: z.int() })
   .describe('The budget counters were reset; the figures are those before the reset')
 
 declare module '#kernel' {
@@ -180,15 +179,15 @@ export const ModelCalled = z.object({
     .string()
     .describe('Purpose of the call: `goal_generation`, `goal_pursuit`, `summary`, `task`, `life_event`, `other`'),
   failed: z.boolean().describe('Whether the call failed to return an answer'),
-  step: z.number().int().nullable(),
+  step: z.int().nullable(),
   model: z.string(),
   failover_from: z.string().optional().describe('Model that was called first and gave no answer'),
-  input_tokens: z.number().int(),
-  output_tokens: z.number().int(),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
   cost_usd: z.number(),
   priced: z.string(),
   estimated: z.boolean(),
-  attempts: z.number().int(),
+  attempts: z.int(),
   duration_ms: z.number(),
   context: ContextUse.optional(),
 })

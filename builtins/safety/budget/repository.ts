@@ -147,7 +147,7 @@ export async function unbookedCalls(store: Store, owner: string): Promise<Set<st
   )
 }
 
-const Limits = z.object({ micros: z.number().int(), tokens: z.number().int() })
+const Limits = z.object({ micros: z.int(), tokens: z.int() })
 
 /**
  * Reserves the maximum cost of a call, in addition to its earlier reservations; refused when that could exceed a limit.
@@ -168,9 +168,9 @@ export const holdSpend = defineEffect({
     priced: z.string(),
     amount: Limits,
     limits: Limits,
-    bound: z.number().int(),
-    agents: z.array(z.object({ agent_id: z.string(), micros: z.number().int() })),
-    expires_at: z.number().int(),
+    bound: z.int(),
+    agents: z.array(z.object({ agent_id: z.string(), micros: z.int() })),
+    expires_at: z.int(),
   }),
   statements: (call, now) => {
     const { amount, limits, bound, agents } = call
@@ -224,7 +224,7 @@ export const releaseSpend = defineEffect({
 /** Releases the reservation of one attempt of a call; with the last attempt, deletes the row. */
 export const releaseAttempt = defineEffect({
   name: 'budget.release_attempt',
-  schema: z.object({ call_id: z.string(), amount: Limits, bound: z.number().int() }),
+  schema: z.object({ call_id: z.string(), amount: Limits, bound: z.int() }),
   statements: ({ call_id, amount, bound }) => [
     {
       sql: `UPDATE budget_reservations SET cost_micros = cost_micros - ?, tokens = tokens - ?, bound_micros = bound_micros - ?
@@ -312,7 +312,7 @@ export const openWindow = defineEffect({
 export const markReported = defineEffect({
   name: 'budget.mark_reported',
   mustChange: true,
-  schema: z.object({ budget_window: z.number().int() }),
+  schema: z.object({ budget_window: z.int() }),
   statements: ({ budget_window }) => ({
     sql: 'UPDATE budget SET told_window = budget_window WHERE budget_window = ? AND told_window <> budget_window',
     params: [budget_window],
@@ -347,7 +347,7 @@ export const noteEased = defineEffect({
 export const noteExhausted = defineEffect({
   name: 'budget.agent_exhausted',
   mustChange: true,
-  schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.number().int() }),
+  schema: z.object({ agent_id: z.string(), key: z.string(), limit_micros: z.int() }),
   statements: ({ agent_id, key, limit_micros }) => ({
     sql: `INSERT INTO exhausted_limits (agent_id, key, limit_micros) SELECT agent_id, ?, ? FROM agents_view WHERE agent_id = ?
           ON CONFLICT (agent_id, key) DO UPDATE SET limit_micros = excluded.limit_micros

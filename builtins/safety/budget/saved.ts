@@ -6,7 +6,7 @@ import { microsOf } from './config.ts'
 import { BudgetUnreadableError, bookSpend } from './contract.ts'
 import { budgetRow, isUnused } from './repository.ts'
 
-const Saved = z.object({ spent_usd: z.number().min(0), spent_tokens: z.number().int().min(0) })
+const Saved = z.object({ spent_usd: z.number().min(0), spent_tokens: z.int().min(0) })
 
 /**
  * The file `.svc/budget.json`, under `daemon.budget_persist`: shows the amount spent, and is only read into a database

@@ -17,8 +17,8 @@ const Spending = z
     by: z.string().nullable().describe('Agent, model or kind of call, or `others`; null for calls that belong to none'),
     name: z.string().nullable().describe('Current name of the agent; null for a deleted one and for all else'),
     cost_usd: z.number(),
-    tokens: z.number().int(),
-    calls: z.number().int(),
+    tokens: z.int(),
+    calls: z.int(),
   })
   .meta({ id: 'Spending' })
 
@@ -34,7 +34,6 @@ export const budgetSpending = operation({
       `Start of the period, such as 2026-01-31T18:00:00Z; ${DEFAULT_BUCKETS} buckets ago by default`,
     ),
     top: z
-      .number()
       .int()
       .min(1)
       .max(1000)

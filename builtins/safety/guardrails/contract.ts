@@ -15,8 +15,8 @@ export type Action = (typeof ACTIONS)[number]
 export const Finding = z.object({
   rule: z.string(),
   kind: z.string(),
-  start: z.number().int().describe('UTF-16 offset in the text as given'),
-  end: z.number().int(),
+  start: z.int().describe('UTF-16 offset in the text as given'),
+  end: z.int(),
   action: z.enum(ACTIONS),
 })
 export type Finding = z.infer<typeof Finding>

@@ -131,7 +131,7 @@ export const insertQuestion = defineEffect({
     free_text: z.boolean(),
     default_answer: z.string().nullable(),
     /** Milliseconds after which the default applies. */
-    default_after: z.number().int().nullable(),
+    default_after: z.int().nullable(),
   }),
   statements: ({ goal_id, options, default_after, ...row }, now) =>
     insertInto('questions', {

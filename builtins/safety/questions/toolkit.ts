@@ -12,13 +12,7 @@ export const Asking = z
     options: z.array(answer).max(8).default([]).describe('Answers to choose from'),
     free_text: z.boolean().default(true).describe('Whether answers other than the options are allowed'),
     default: answer.optional().describe('Answer with which you continue if no one answers'),
-    default_after_minutes: z
-      .number()
-      .int()
-      .min(1)
-      .max(43_200)
-      .default(60)
-      .describe('Minutes after which the default applies'),
+    default_after_minutes: z.int().min(1).max(43_200).default(60).describe('Minutes after which the default applies'),
   })
   .refine(({ options, free_text }) => free_text || options.length > 0, {
     path: ['options'],

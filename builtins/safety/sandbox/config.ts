@@ -14,13 +14,11 @@ export const SandboxConfig = z.object({
     .default([])
     .describe('Additional files and folders that sandboxed programs of agents may read, such as a toolchain'),
   process_cpu_seconds: z
-    .number()
     .int()
     .min(1)
     .default(60)
     .describe('Maximum processor time of one process of an agent, in seconds'),
   process_memory_mb: z
-    .number()
     .int()
     .min(16)
     .nullable()
@@ -29,7 +27,6 @@ export const SandboxConfig = z.object({
       "Maximum memory of one process of an agent, in MiB; null: half of the machine's memory, but at least 2048",
     ),
   process_file_mb: z
-    .number()
     .int()
     .min(1)
     .default(512)

@@ -3,7 +3,6 @@ import { z } from '#kernel'
 /** Section `a2a`. */
 export const A2AConfig = z.object({
   max_body: z
-    .number()
     .int()
     .min(1)
     .max(100_000)
@@ -11,21 +10,18 @@ export const A2AConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Maximum length of a message between agents, in characters'),
   max_unread: z
-    .number()
     .int()
     .min(1)
     .default(200)
     .meta({ reload: 'applied' })
     .describe('Maximum number of unread messages of an agent; further messages are rejected'),
   max_thread: z
-    .number()
     .int()
     .min(2)
     .default(40)
     .meta({ reload: 'applied' })
     .describe('Maximum number of messages in a thread, so that two agents do not answer each other endlessly'),
   max_exchange: z
-    .number()
     .int()
     .min(2)
     .default(30)

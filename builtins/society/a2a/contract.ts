@@ -43,7 +43,7 @@ export const A2AMessage = z
     body: z.string(),
     reply_to: z.string().nullable().describe('Id of the message that this one answers'),
     thread_id: z.string().describe('Id of the first message of the thread'),
-    priority: z.number().int().describe('Priority; messages with a higher priority are read first (default: 4)'),
+    priority: z.int().describe('Priority; messages with a higher priority are read first (default: 4)'),
     expects_reply: z.boolean(),
     read: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),

@@ -9,27 +9,27 @@ const DAY_MS = 86_400_000
 const Edge = z.object({
   from_agent: z.string().describe("An agent's id, or `operator`"),
   to_agent: z.string().describe("An agent's id, or `operator`"),
-  messages: z.number().int(),
-  types: z.partialRecord(MessageType, z.number().int()).describe('Number of messages by type'),
+  messages: z.int(),
+  types: z.partialRecord(MessageType, z.int()).describe('Number of messages by type'),
   last_at: z.iso.datetime(),
 })
 const Node = z.object({
   agent_id: z.string().describe("An agent's id, or `operator`"),
   name: z.string(),
   alive: z.boolean(),
-  sent: z.number().int(),
-  received: z.number().int(),
+  sent: z.int(),
+  received: z.int(),
 })
 
 /** Graph of the messages between agents. */
 export const MessageGraph = z
   .object({
     since: z.iso.datetime(),
-    messages: z.number().int().describe('Number of messages counted'),
+    messages: z.int().describe('Number of messages counted'),
     complete: z.boolean().describe(`Whether all messages were counted; if false, only the newest ${COUNTED} were`),
     agents: z.array(Node).describe('Agents, those with the most messages first'),
     edges: z.array(Edge).describe('Sender and recipient pairs within `agents`, those with the most messages first'),
-    left_out: z.number().int().describe('Number of further agents with messages, beyond `limit`'),
+    left_out: z.int().describe('Number of further agents with messages, beyond `limit`'),
   })
   .meta({ id: 'MessageGraph' })
 export type MessageGraph = z.infer<typeof MessageGraph>
@@ -70,7 +70,7 @@ export const messagesGraph = operation({
   description: 'Returns the number and types of messages for each pair of sender and recipient.',
   input: z.object({
     since: Instant.optional().describe('Messages since this time (default: a day ago)'),
-    limit: z.number().int().min(1).max(500).default(200).describe('Maximum number of agents (1 to 500)'),
+    limit: z.int().min(1).max(500).default(200).describe('Maximum number of agents (1 to 500)'),
   }),
   output: MessageGraph,
   http: { method: 'GET', path: '/messages/graph' },

@@ -27,8 +27,8 @@ const Thread = z.object({
   thread_id: A2AMessage.shape.thread_id,
   subject: z.string(),
   with: z.string().describe('Other party of the first message'),
-  messages: z.number().int(),
-  unread: z.number().int(),
+  messages: z.int(),
+  unread: z.int(),
   last_at: z.iso.datetime(),
 })
 

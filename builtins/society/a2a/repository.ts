@@ -265,7 +265,7 @@ const NewMessage = z.object({
   body: z.string(),
   reply_to: z.string().nullable(),
   thread_id: z.string(),
-  priority: z.number().int(),
+  priority: z.int(),
   expects_reply: z.boolean(),
   metadata: z.record(z.string(), z.unknown()),
   pattern_id: z.string().nullable(),
@@ -352,7 +352,7 @@ export function mailboxOf(store: Store, agent_id: string, box: string): Promise<
 /** Records the position up to which a mailbox was imported. Does nothing for a deleted agent. */
 export const mailboxTaken = defineEffect({
   name: 'a2a.mailbox_taken',
-  schema: z.object({ agent_id: z.string(), box: z.string(), inode: z.number().int(), taken: z.number().int() }),
+  schema: z.object({ agent_id: z.string(), box: z.string(), inode: z.int(), taken: z.int() }),
   statements: ({ agent_id, ...row }) =>
     insertIf(
       'a2a_mailboxes',

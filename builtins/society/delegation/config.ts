@@ -8,21 +8,18 @@ export const DelegationConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Whether agents accept delegations from others; if false, each one is rejected'),
   max_active_goals: z
-    .number()
     .int()
     .min(1)
     .default(5)
     .meta({ reload: 'applied' })
     .describe('Number of active goals at which an agent rejects further delegations'),
   max_pending: z
-    .number()
     .int()
     .min(1)
     .default(8)
     .meta({ reload: 'applied' })
     .describe('Maximum number of open delegations that one agent has given'),
   max_depth: z
-    .number()
     .int()
     .min(1)
     .max(20)

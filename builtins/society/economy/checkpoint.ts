@@ -6,18 +6,18 @@ import { jobOf } from './jobs.ts'
 import { accountOf, moveMoney } from './market/ledger.ts'
 import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
-const thousandths = z.number().int().min(0).max(1000)
+const thousandths = z.int().min(0).max(1000)
 const EconomyPart = z.object({
-  balance: z.number().int().describe('Balance, in cents'),
+  balance: z.int().describe('Balance, in cents'),
   job: z.string().nullable(),
   skills: z.record(z.string(), thousandths),
   happiness: thousandths,
   health: thousandths,
   reputation: thousandths,
   energy: thousandths,
-  cycles_alive: z.number().int().min(0),
+  cycles_alive: z.int().min(0),
   sheltered: z.boolean(),
-  insolvencies: z.number().int().min(0),
+  insolvencies: z.int().min(0),
 })
 type EconomyPart = z.infer<typeof EconomyPart>
 

@@ -3,7 +3,7 @@ import { appendEvent, defineEffect, insertIf, insertInto, wakeAgents } from '#pl
 import type { Stat, WorldChanged } from './contract.ts'
 import { accountOf, moveMoney } from './market/ledger.ts'
 
-const delta = z.number().int().default(0)
+const delta = z.int().default(0)
 const Deltas = z.object({ happiness: delta, health: delta, reputation: delta, energy: delta })
 export type Deltas = Partial<Record<Stat, number>>
 
@@ -42,7 +42,7 @@ export function enterStatements(agent_id: string, beat: number, cents: number) {
 export const passBeat = defineEffect({
   name: 'world.tick',
   mustChange: true,
-  schema: z.object({ beat: z.number().int() }),
+  schema: z.object({ beat: z.int() }),
   statements: ({ beat }) => ({
     sql: 'UPDATE world_clock SET beat = ? WHERE id = 1 AND beat < ?',
     params: [beat, beat],
@@ -76,10 +76,10 @@ export const workOnce = defineEffect({
   mustChange: true,
   schema: z.object({
     agent_id: z.string(),
-    beat: z.number().int(),
-    limit: z.number().int(),
-    energy: z.number().int(),
-    reputation: z.number().int(),
+    beat: z.int(),
+    limit: z.int(),
+    energy: z.int(),
+    reputation: z.int(),
   }),
   statements: ({ agent_id, beat, limit, energy, reputation }) => ({
     sql: `UPDATE world_citizens SET energy = energy - ?, reputation = min(1000, reputation + ?),
@@ -93,7 +93,7 @@ export const workOnce = defineEffect({
 export const playOnce = defineEffect({
   name: 'world.play',
   mustChange: true,
-  schema: z.object({ agent_id: z.string(), plays: z.number().int(), won: z.boolean() }),
+  schema: z.object({ agent_id: z.string(), plays: z.int(), won: z.boolean() }),
   statements: ({ agent_id, plays, won }) => ({
     sql: 'UPDATE world_citizens SET plays = plays + 1, wins = wins + ? WHERE agent_id = ? AND plays = ?',
     params: [won, agent_id, plays],
@@ -104,7 +104,7 @@ export const playOnce = defineEffect({
 export const hire = defineEffect({
   name: 'world.hire',
   mustChange: true,
-  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
+  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.int() }),
   statements: ({ agent_id, job_id, beat }) =>
     insertIf(
       'world_jobs',
@@ -118,7 +118,7 @@ export const hire = defineEffect({
 /** Replaces the agent's job, if no other agent has taken the new one meanwhile. */
 export const changeJob = defineEffect({
   name: 'world.promote',
-  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.number().int() }),
+  schema: z.object({ agent_id: z.string(), job_id: z.string(), beat: z.int() }),
   statements: ({ agent_id, job_id, beat }) => [
     {
       sql: `UPDATE world_jobs SET job_id = ?, since_beat = ? WHERE agent_id = ?
@@ -143,7 +143,7 @@ export const leaveJob = defineEffect({
 /** Raises a skill, in thousandths, up to 1000. */
 export const learnSkill = defineEffect({
   name: 'world.learn',
-  schema: z.object({ agent_id: z.string(), skill: z.string(), by: z.number().int() }),
+  schema: z.object({ agent_id: z.string(), skill: z.string(), by: z.int() }),
   statements: ({ agent_id, skill, by }) => ({
     sql: `INSERT INTO world_skills (agent_id, skill, level) VALUES (?, ?, min(1000, ?))
           ON CONFLICT (agent_id, skill) DO UPDATE SET level = min(1000, world_skills.level + ?)`,
@@ -154,7 +154,7 @@ export const learnSkill = defineEffect({
 /** Records a milestone of an agent's life, only the first time. */
 export const reachMilestone = defineEffect({
   name: 'world.milestone',
-  schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.number().int(), text: z.string() }),
+  schema: z.object({ agent_id: z.string(), milestone: z.string(), beat: z.int(), text: z.string() }),
   statements: row => insertInto('world_milestones', row, 'ON CONFLICT (agent_id, milestone) DO NOTHING'),
 })
 
@@ -163,14 +163,14 @@ export const restoreCitizen = defineEffect({
   name: 'world.restore',
   schema: z.object({
     agent_id: z.string(),
-    happiness: z.number().int(),
-    health: z.number().int(),
-    reputation: z.number().int(),
-    energy: z.number().int(),
-    cycles_alive: z.number().int(),
+    happiness: z.int(),
+    health: z.int(),
+    reputation: z.int(),
+    energy: z.int(),
+    cycles_alive: z.int(),
     sheltered: z.boolean(),
-    insolvencies: z.number().int(),
-    skills: z.record(z.string(), z.number().int()),
+    insolvencies: z.int(),
+    skills: z.record(z.string(), z.int()),
   }),
   statements: ({ agent_id, skills, ...stats }) => [
     {

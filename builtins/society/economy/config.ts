@@ -22,17 +22,11 @@ export const EconomyConfig = z.object({
     .default(['code_review', 'teaching', 'architecture', 'analysis', 'writing', 'debugging'])
     .describe('Skills that the school teaches'),
   rent: credits(20).describe('Rent per heartbeat, in credits'),
-  rent_every: z.number().int().min(1).max(10_000).default(10).describe('Number of heartbeats between rent payments'),
+  rent_every: z.int().min(1).max(10_000).default(10).describe('Number of heartbeats between rent payments'),
   credit_limit: credits(500).describe('Maximum debt in credits; an agent with more debt becomes insolvent'),
   casual_wage: credits(10).describe('Pay for one work call of an agent without a job, in credits'),
   overtime: share(0.5).describe('Share of the salary paid for each work call, besides the salary of each heartbeat'),
-  work_per_beat: z
-    .number()
-    .int()
-    .min(0)
-    .max(100)
-    .default(2)
-    .describe('Maximum number of work calls of an agent per heartbeat'),
+  work_per_beat: z.int().min(0).max(100).default(2).describe('Maximum number of work calls of an agent per heartbeat'),
   life_events: z.boolean().default(true).describe('Whether life events happen to agents'),
   life_event_chance: share(0.3).describe('Chance of a random life event for an agent per heartbeat'),
   mortal: z
@@ -40,7 +34,6 @@ export const EconomyConfig = z.object({
     .default(false)
     .describe('Whether an agent dies when its health reaches 0; otherwise it is taken to the clinic'),
   history_beats: z
-    .number()
     .int()
     .min(10)
     .max(1_000_000)

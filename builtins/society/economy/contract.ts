@@ -80,7 +80,7 @@ export const LifeChoice = z.strictObject({
   stressor: z.strictObject({ name: z.string().min(1).max(64), severity: unit }).optional(),
   resolves: z.string().min(1).max(64).optional().describe('Stressor that is resolved'),
   follow_ups: z
-    .array(z.strictObject({ event: name, chance: unit, in: z.number().int().min(1).max(10_000) }))
+    .array(z.strictObject({ event: name, chance: unit, in: z.int().min(1).max(10_000) }))
     .max(5)
     .optional()
     .describe('Events that may follow after a number of heartbeats, each with its own chance'),
@@ -93,7 +93,7 @@ export const LifeEvent = z.strictObject({
   category: z.enum(CATEGORIES),
   text: z.string().min(1).max(400).describe('Text of the event, as the agent reads it'),
   follow_up_only: z.boolean().default(false).describe('Whether the event happens only as a follow-up'),
-  min_cycles: z.number().int().min(0).default(0).describe('Minimum number of heartbeats that the agent has been alive'),
+  min_cycles: z.int().min(0).default(0).describe('Minimum number of heartbeats that the agent has been alive'),
   requires: z
     .strictObject({
       happiness: range.optional(),
@@ -128,15 +128,15 @@ export const Citizen = z
     health: unit,
     reputation: unit,
     energy: unit,
-    cycles_alive: z.number().int().describe('Number of heartbeats that the agent has been alive'),
+    cycles_alive: z.int().describe('Number of heartbeats that the agent has been alive'),
     sheltered: z
       .boolean()
       .describe(
         'Whether the agent is in the shelter: it was insolvent and pays no rent until it has its starting balance again',
       ),
-    insolvencies: z.number().int(),
-    plays: z.number().int().describe('Number of bets'),
-    wins: z.number().int(),
+    insolvencies: z.int(),
+    plays: z.int().describe('Number of bets'),
+    wins: z.int(),
   })
   .meta({ id: 'Citizen' })
 export type Citizen = z.infer<typeof Citizen>
@@ -145,7 +145,7 @@ export type Citizen = z.infer<typeof Citizen>
 export const LedgerEntry = z
   .object({
     entry_id: z.string(),
-    beat: z.number().int(),
+    beat: z.int(),
     payer: z.string().meta({ examples: ['employers'] }),
     payee: z.string().meta({ examples: ['agent:coder-1a2b3c4d'] }),
     amount: z.number().describe('Amount, in credits'),
@@ -159,12 +159,12 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>
 export const LifeMoment = z
   .object({
     life_event_id: z.string(),
-    beat: z.number().int(),
+    beat: z.int(),
     event: z.string().meta({ examples: ['rent_increase'] }),
     category: z.enum(CATEGORIES),
     origin: z.enum(['random', 'follow_up']),
     status: z.enum(['waiting', 'decided']),
-    choice: z.number().int().nullable().describe('Number of the choice, from 1; null while the event waits'),
+    choice: z.int().nullable().describe('Number of the choice, from 1; null while the event waits'),
     chosen_by: z
       .enum(['model', 'default', 'only'])
       .nullable()
@@ -185,7 +185,7 @@ export const LifeEventHappened = z
     life_event_id: z.string(),
     event: z.string(),
     category: z.enum(CATEGORIES),
-    choice: z.number().int().describe('Number of the choice, from 1'),
+    choice: z.int().describe('Number of the choice, from 1'),
     chosen_by: z.enum(['model', 'default', 'only']),
     luck: z.number(),
     effects: z.record(z.string(), z.number()).describe('Changes after luck: money in credits, stats in parts of 1'),

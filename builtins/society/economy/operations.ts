@@ -85,7 +85,7 @@ export const economyLedger = operation({
   description: 'Includes the newest entries of all agents, or of one agent.',
   input: z.object({
     agent: AgentRef.optional().describe('Only entries in which this agent pays or is paid'),
-    limit: z.number().int().min(1).max(1000).default(20).describe('Maximum number of entries (1 to 1000)'),
+    limit: z.int().min(1).max(1000).default(20).describe('Maximum number of entries (1 to 1000)'),
     offset: Page.shape.offset,
   }),
   output: Ledger,

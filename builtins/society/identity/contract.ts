@@ -9,9 +9,9 @@ const Question = z.object({
 })
 /** A sealed part of the narrative, with a summary in one sentence. */
 const Chapter = z.object({
-  index: z.number().int().describe('Number of the chapter, from 1'),
+  index: z.int().describe('Number of the chapter, from 1'),
   summary: z.string(),
-  entry_count: z.number().int(),
+  entry_count: z.int(),
   started: z.iso.datetime(),
   ended: z.iso.datetime(),
 })

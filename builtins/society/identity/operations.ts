@@ -16,22 +16,22 @@ const Life = z
     status: AgentStatus,
     born_at: z.iso.datetime(),
     died_at: z.iso.datetime().nullable(),
-    cycles_lived: z.number().int(),
-    goals_completed: z.number().int(),
-    goals_unconfirmed: z.number().int().describe('Number of the completed goals that ended without finish_goal'),
-    goals_abandoned: z.number().int(),
+    cycles_lived: z.int(),
+    goals_completed: z.int(),
+    goals_unconfirmed: z.int().describe('Number of the completed goals that ended without finish_goal'),
+    goals_abandoned: z.int(),
   })
   .describe("Summary of an agent's life, including facts from other modules")
 const JournalSummary = z.object({
   agent_id: z.string(),
-  bytes: z.number().int(),
+  bytes: z.int(),
   modified_at: z.iso.datetime(),
   last_line: z.string(),
 })
 const Journal = z.object({
   agent_id: z.string(),
   text: z.string().describe('Text of the journal; only its end when it is long'),
-  bytes: z.number().int().describe('Size of the whole journal, in bytes'),
+  bytes: z.int().describe('Size of the whole journal, in bytes'),
   modified_at: z.iso.datetime().nullable().describe('Time of the last change; null when nothing was written yet'),
 })
 
@@ -93,7 +93,6 @@ export const identityJournal = operation({
   input: z.object({
     id,
     bytes: z
-      .number()
       .int()
       .min(1)
       .max(1_000_000)

@@ -15,9 +15,9 @@ import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
 import { EMPTY_STORY, type Story } from './narrative.ts'
 
 const agent_id = z.string()
-const count = z.number().int().min(0)
+const count = z.int().min(0)
 /** Milliseconds, up to the maximum of `Date`. */
-const time = z.number().int().min(0).max(8.64e15)
+const time = z.int().min(0).max(8.64e15)
 const StoryShape = z.object({
   seq: count,
   narrative: z.string(),
@@ -180,7 +180,7 @@ const ensureIdentity = (id: string): Statement =>
 /** Appends to the narrative if its revision is unchanged; otherwise does nothing. */
 export const tellStory = defineEffect({
   name: 'identity.tell',
-  schema: z.object({ agent_id, from: z.number().int(), story: StoryShape, sealed: z.array(ChapterShape) }),
+  schema: z.object({ agent_id, from: z.int(), story: StoryShape, sealed: z.array(ChapterShape) }),
   statements: ({ agent_id: id, from, story, sealed }) => [
     ...(sealed.length > 0 ? sealing(id, from, sealed) : []),
     {

@@ -8,7 +8,6 @@ export const PatternsConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Time limit of a pattern run in seconds, after which it ends with a partial result'),
   max_running: z
-    .number()
     .int()
     .min(1)
     .default(5)
@@ -27,7 +26,6 @@ export const PatternsConfig = z.object({
     .meta({ reload: 'applied' })
     .describe('Default budget of one pattern, in USD; 0 sets no limit'),
   budget_tokens: z
-    .number()
     .int()
     .min(0)
     .default(0)

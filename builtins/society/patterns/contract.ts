@@ -5,7 +5,7 @@ import type { A2AMessage, MessageType } from '#society/a2a/contract'
 export const PATTERN_ENDS = ['completed', 'declined', 'timed_out', 'over_budget', 'cancelled'] as const
 
 /** Budget of a run, or its spending: model calls of agents while they owe the run an answer. */
-const Budget = z.object({ usd: z.number().nullable(), tokens: z.number().int().nullable() })
+const Budget = z.object({ usd: z.number().nullable(), tokens: z.int().nullable() })
 
 /** One run of a collaboration pattern. */
 export const PatternRun = z
@@ -15,13 +15,13 @@ export const PatternRun = z
     initiator: z.string().describe('Agent on whose behalf the pattern runs'),
     participants: z.array(z.string()),
     task: z.string().describe('The work, question, claim or task that the pattern is about'),
-    rounds: z.number().int().describe('Maximum number of rounds'),
+    rounds: z.int().describe('Maximum number of rounds'),
     budget: Budget.describe('Budget of the run; null means no limit'),
     spent: z
-      .object({ usd: z.number(), tokens: z.number().int() })
+      .object({ usd: z.number(), tokens: z.int() })
       .describe('Cost of the model calls that agents made while they owed the run an answer'),
     status: z.enum(['running', ...PATTERN_ENDS]),
-    messages: z.number().int().describe('Number of messages sent so far'),
+    messages: z.int().describe('Number of messages sent so far'),
     result: z
       .record(z.string(), z.unknown())
       .nullable()

@@ -48,7 +48,7 @@ const Start = {
     .max(8_000)
     .meta({ examples: ['Is the parser ready?'] })
     .describe('The work, question, claim or task that the pattern is about'),
-  rounds: z.number().int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
+  rounds: z.int().min(1).max(10).optional().describe("Maximum number of rounds (default: the pattern's own)"),
   budget_usd: z.number().min(0).max(1e6).optional().describe('Maximum cost in dollars (default: patterns.budget_usd)'),
   budget_tokens: z
     .int()

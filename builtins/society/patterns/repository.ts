@@ -176,11 +176,11 @@ export const insertRun = defineEffect({
     initiator: z.string(),
     participants: z.array(z.string()),
     task: z.string(),
-    rounds: z.number().int(),
-    max_micros: z.number().int().nullable(),
-    max_tokens: z.number().int().nullable(),
+    rounds: z.int(),
+    max_micros: z.int().nullable(),
+    max_tokens: z.int().nullable(),
     /** Time limit from now, in milliseconds. */
-    within: z.number().int(),
+    within: z.int(),
   }),
   statements: ({ participants, within, ...row }, now) =>
     insertInto('a2a_patterns', {
@@ -199,7 +199,7 @@ export const endRun = defineEffect({
     pattern_id: z.string(),
     status: z.enum(PATTERN_ENDS),
     result: z.record(z.string(), z.unknown()),
-    spent: z.object({ micros: z.number().int(), tokens: z.number().int() }),
+    spent: z.object({ micros: z.int(), tokens: z.int() }),
   }),
   statements: ({ pattern_id, status, result, spent }, now) => ({
     sql: `UPDATE a2a_patterns SET status = ?, result = ?, spent_micros = ?, spent_tokens = ?, ended_at = ?

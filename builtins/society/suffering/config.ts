@@ -12,13 +12,7 @@ export const SufferingConfig = z.object({
     'Load at which suffering comes before everything else, and to which it must fall before a crisis ends',
   ),
   threshold_crisis: threshold(0.9).describe('Load at which a crisis begins'),
-  max_stressors: z
-    .number()
-    .int()
-    .min(1)
-    .max(50)
-    .default(5)
-    .describe('Maximum number of stressors active at the same time'),
+  max_stressors: z.int().min(1).max(50).default(5).describe('Maximum number of stressors active at the same time'),
   initial_severity: z.number().min(0.02).max(1).default(0.2).describe('Initial severity of a new stressor'),
   escalation_rates: z
     .record(z.string().min(1).max(64), z.number().min(0).max(100))

@@ -22,7 +22,7 @@ const SufferingReport = SufferingState.extend({
   home: PersonaFields.describe("Values of the agent's profile, to which the base returns"),
   enabled: z.boolean().describe('Whether suffering is enabled; if false, nothing changes the persona'),
   thresholds: Thresholds.describe('Load at which each level begins: the configured thresholds, in ascending order'),
-  moments: z.number().int().describe('Total number of entries in the history'),
+  moments: z.int().describe('Total number of entries in the history'),
   history: z.array(SufferingMoment).describe('Entries of the history, newest first'),
 }).meta({ id: 'SufferingReport' })
 
@@ -32,8 +32,8 @@ export const sufferingGet = operation({
   description: 'Returns the stressors that strain the agent; their severity rises and falls with what happens to it.',
   input: z.object({
     id: AgentRef,
-    limit: z.number().int().min(1).max(1000).default(100).describe('Maximum number of history entries (1 to 1000)'),
-    offset: z.number().int().min(0).default(0).describe('Number of newest history entries to skip'),
+    limit: z.int().min(1).max(1000).default(100).describe('Maximum number of history entries (1 to 1000)'),
+    offset: z.int().min(0).default(0).describe('Number of newest history entries to skip'),
   }),
   output: SufferingReport,
   http: { method: 'GET', path: '/agents/{id}/suffering' },

@@ -105,10 +105,10 @@ export const recordCycle = defineEffect({
   name: 'suffering.lived',
   schema: z.object({
     agent_id: z.string(),
-    version: z.number().int(),
-    seq: z.number().int(),
-    heard_at: z.number().int(),
-    passed: z.number().int(),
+    version: z.int(),
+    seq: z.int(),
+    heard_at: z.int(),
+    passed: z.int(),
     /** Milliseconds until the next check, unless an event arrives first. */
     still_ms: z.number(),
     inner: PersistedState,

@@ -27,10 +27,10 @@ export const TaskTypes = point<TaskType>('task_types', {
 /** An agent's results in one kind of work. */
 export const TaskTypeRecord = z.object({
   task_type: z.string().meta({ examples: ['coding'] }),
-  goals: z.number().int(),
-  completed: z.number().int(),
+  goals: z.int(),
+  completed: z.int(),
   rate: z.number().describe('Share of its goals of this type that the agent completed, 0 to 1'),
-  mean_duration_ms: z.number().int().describe('Mean time from the beginning of a goal to its end, in milliseconds'),
+  mean_duration_ms: z.int().describe('Mean time from the beginning of a goal to its end, in milliseconds'),
 })
 export type TaskTypeRecord = z.infer<typeof TaskTypeRecord>
 
@@ -38,7 +38,7 @@ export type TaskTypeRecord = z.infer<typeof TaskTypeRecord>
 export const Specialization = z
   .object({
     agent_id: z.string().meta({ examples: ['coder-1a2b3c4d'] }),
-    goals: z.number().int(),
+    goals: z.int(),
     score: z.number().describe('Specialization, 0 to 1: how much the results differ between kinds of work'),
     strengths: z.array(z.string()).describe('Kinds of work in which the agent completes at least half of its goals'),
     types: z.array(TaskTypeRecord),
@@ -48,7 +48,7 @@ export type Specialization = z.infer<typeof Specialization>
 
 export const SwarmRecommendation = z.object({
   kind: z.enum(['routing', 'knowledge', 'specialization']),
-  priority: z.number().int().describe('Priority; higher matters more'),
+  priority: z.int().describe('Priority; higher matters more'),
   agent_id: z.string().nullable(),
   task_type: z.string().nullable(),
   text: z.string(),
@@ -63,16 +63,16 @@ export const SwarmPattern = z.object({
 
 const Figures = z.object({
   success_rate: z.number().nullable().describe('Share of ended goals that were completed; null when none has ended'),
-  completed: z.number().int(),
-  abandoned: z.number().int(),
-  patterns: z.number().int(),
+  completed: z.int(),
+  abandoned: z.int(),
+  patterns: z.int(),
   mean_specialization: z.number(),
 })
 
 /** Findings from the last 50 goals of each live agent. */
 export const SwarmLearning = z.object({
-  agents: z.number().int(),
-  active_goals: z.number().int(),
+  agents: z.int(),
+  active_goals: z.int(),
   figures: Figures,
   deltas: Figures.extend({ success_rate: z.number().nullable() }).describe('Change since the previous report'),
   patterns: z.array(SwarmPattern),
@@ -107,7 +107,7 @@ export type SwarmEffect = z.infer<typeof SwarmEffect>
 
 export const SwarmReport = SwarmLearning.extend({
   report_id: z.string().meta({ examples: ['swr-15'] }),
-  beat: z.number().int().describe('Heartbeat at which the report was made'),
+  beat: z.int().describe('Heartbeat at which the report was made'),
   policy: z.string(),
   effects: z.array(SwarmEffect).describe('Effects of the report'),
   created_at: z.iso.datetime(),
@@ -147,8 +147,8 @@ export const RouteCandidate = z.object({
   agent_id: z.string(),
   task_type: z.string(),
   score: z.number(),
-  goals: z.number().int().describe('Number of ended goals of this kind'),
-  active_goals: z.number().int(),
+  goals: z.int().describe('Number of ended goals of this kind'),
+  active_goals: z.int(),
   preferred: z.boolean().describe('Whether a current `route` prefers the agent'),
 })
 export type RouteCandidate = z.infer<typeof RouteCandidate>
@@ -168,9 +168,9 @@ export const Specialists = token<Specialists>('specialists')
 export const SwarmLearned = z
   .object({
     report_id: z.string(),
-    beat: z.number().int(),
+    beat: z.int(),
     success_rate: z.number().nullable(),
-    recommendations: z.number().int(),
+    recommendations: z.int(),
   })
   .describe('A swarm report was made from the results of all agents')
 export const SwarmReverted = z.object({ report_id: z.string() }).describe('The effects of a swarm report were reverted')

@@ -14,15 +14,15 @@ export const recordGoals = defineEffect({
   schema: z.object({
     goals: z.array(
       z.object({
-        seq: z.number().int(),
+        seq: z.int(),
         goal_id: z.string(),
         agent_id: z.string(),
         task_type: z.string(),
         success: z.boolean(),
-        duration_ms: z.number().int(),
-        steps: z.number().int(),
+        duration_ms: z.int(),
+        steps: z.int(),
         tools: z.array(z.string()),
-        at: z.number().int(),
+        at: z.int(),
       }),
     ),
   }),
@@ -47,7 +47,7 @@ export const recordGoals = defineEffect({
 export const insertReport = defineEffect({
   name: 'swarm.report',
   mustChange: true,
-  schema: z.object({ report_id: z.string(), beat: z.number().int(), policy: z.string(), learned: SwarmLearning }),
+  schema: z.object({ report_id: z.string(), beat: z.int(), policy: z.string(), learned: SwarmLearning }),
   statements: ({ learned, ...row }, now) =>
     insertInto('swarm_reports', { ...row, report: JSON.stringify(learned), created_at: now }, 'ON CONFLICT DO NOTHING'),
 })

@@ -34,18 +34,17 @@ export const McpServer = z
     error: z.string().nullable().describe('Latest error; null after a success'),
     retry_at: z.iso.datetime().nullable().describe('Time before which the server is not started again'),
     says_it_is: z.string().nullable().describe('Name and version that the server reports'),
-    pid: z.number().int().nullable(),
+    pid: z.int().nullable(),
     profiles: z
       .array(z.string())
       .nullable()
       .describe('Agent presets whose agents get the tools of the server; null for all'),
     pinned: z.boolean(),
     calls: z
-      .number()
       .int()
       .describe('Number of calls since this process started; failures and restarts are counted in the same way'),
-    failures: z.number().int(),
-    restarts: z.number().int(),
+    failures: z.int(),
+    restarts: z.int(),
     tools: z.array(Tool),
   })
   .meta({ id: 'McpServer' })

@@ -24,7 +24,7 @@ export const setPlan = defineEffect({
 /** Sets when a goal begins, and its deadline. */
 export const setTerms = defineEffect({
   name: 'goals.set_terms',
-  schema: z.object({ goal_id: z.string(), deadline_at: z.number().int().nullable(), after: z.array(z.string()) }),
+  schema: z.object({ goal_id: z.string(), deadline_at: z.int().nullable(), after: z.array(z.string()) }),
   statements: ({ goal_id, deadline_at, after }) => [
     { sql: 'UPDATE goals SET deadline_at = ? WHERE goal_id = ?', params: [deadline_at, goal_id] },
     ...after.map(each => insertInto('goal_dependencies', { goal_id, after_goal_id: each }, 'ON CONFLICT DO NOTHING')),

@@ -12,7 +12,7 @@ import { transcriptOf, writeTranscript } from './checkpoint.ts'
 const MOST_GOALS = 5_000
 const LONGEST = 100_000
 /** A time in milliseconds, up to the maximum date. */
-const time = z.number().int().min(0).max(8.64e15)
+const time = z.int().min(0).max(8.64e15)
 const text = z.string().max(LONGEST)
 
 /** A message from or to a model. System messages are ours, and are not imported. */
@@ -21,19 +21,19 @@ const Packed = z.strictObject({
   goal_id: z.string().min(1).max(128),
   objective: text.min(1),
   status: Goal.shape.status,
-  priority: z.number().int().min(-1000).max(1000),
+  priority: z.int().min(-1000).max(1000),
   origin: z.string().max(64),
   parent_goal_id: z.string().max(128).nullable(),
   reasoning: text.nullable(),
   result: text.nullable(),
   unconfirmed: z.boolean(),
-  steps_completed: z.number().int().min(0),
+  steps_completed: z.int().min(0),
   created_at: time,
   completed_at: time.nullable(),
   acceptance: z.array(Acceptance).max(20).default([]),
   plan: z.array(PlanStep).max(30).default([]),
   transcript: z
-    .array(z.strictObject({ seq: z.number().int().min(0), message: Said, at: time }))
+    .array(z.strictObject({ seq: z.int().min(0), message: Said, at: time }))
     .max(10_000)
     .refine(rows => new Set(rows.map(({ seq }) => seq)).size === rows.length, 'has two messages with the same seq'),
 })

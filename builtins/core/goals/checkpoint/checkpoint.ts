@@ -13,15 +13,15 @@ import { activeBelow, activeGoals, findGoal } from '../repository.ts'
  */
 const LONGEST_TRANSCRIPT = 4_000_000
 
-const Row = z.object({ seq: z.number().int(), message: Message, at: z.number().int() })
+const Row = z.object({ seq: z.int(), message: Message, at: z.int() })
 const KeptGoal = z.object({
   objective: z.string(),
-  priority: z.number().int(),
+  priority: z.int(),
   origin: z.string(),
   parent_goal_id: z.string().nullable(),
   reasoning: z.string().nullable(),
-  steps_completed: z.number().int(),
-  created_at: z.number().int(),
+  steps_completed: z.int(),
+  created_at: z.int(),
   transcript: z.array(Row),
 })
 export type KeptGoal = z.infer<typeof KeptGoal>

@@ -62,7 +62,7 @@ const Generated = z.object({
   reasoning: z.string().max(20_000).optional(),
   no_duplicates: z.boolean().optional(),
   cost_usd: z.number().min(0).default(0),
-  tokens: z.number().int().min(0).default(0),
+  tokens: z.int().min(0).default(0),
 })
 
 /** `goal_generation`: asks the strategies for a goal, and accepts it when it is new and well-formed. */

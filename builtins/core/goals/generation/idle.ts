@@ -212,11 +212,11 @@ const fellAsleep = defineEffect({
   name: 'idle.fell_asleep',
   schema: z.object({
     agent_id: z.string(),
-    times: z.number().int(),
+    times: z.int(),
     world: z.string(),
-    wakes: z.number().int(),
+    wakes: z.int(),
     /** Milliseconds until the next search; null waits for a change. */
-    rest: z.number().int().nullable(),
+    rest: z.int().nullable(),
     said: z.string().nullable().default(null),
     refused: z.string().nullable().default(null),
   }),

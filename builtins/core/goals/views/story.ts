@@ -18,7 +18,7 @@ const Said = Message.extend({ at: z.iso.datetime() }).meta({ id: 'SaidMessage' }
 const ToolCall = z
   .object({
     call_id: z.string(),
-    step: z.number().int(),
+    step: z.int(),
     tool: z.string(),
     arguments: z.string().describe(`JSON, cut after ${SHOWN} characters`),
     state: z

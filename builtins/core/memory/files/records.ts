@@ -8,11 +8,11 @@ export const Line = z.union([
     thought: z.string(),
     metadata: z.record(z.string(), z.unknown()).default({}),
     ts: z.iso.datetime({ offset: true }),
-    access_count: z.number().int().default(0),
+    access_count: z.int().default(0),
     last_accessed: z.iso.datetime({ offset: true }).nullable().default(null),
     replaces: z.boolean().default(false),
   }),
-  z.object({ memory_id: z.string(), accessed: z.string(), times: z.number().int().min(1).default(1) }),
+  z.object({ memory_id: z.string(), accessed: z.string(), times: z.int().min(1).default(1) }),
   z.object({ memory_id: z.string(), forgotten: z.string() }),
 ])
 

@@ -11,7 +11,7 @@ export const STALE_DAYS = 90
 const DAY_MS = 86_400_000
 
 const usd = z.number().min(0).max(100_000)
-const tokens = z.number().int().min(1).max(1_000_000_000)
+const tokens = z.int().min(1).max(1_000_000_000)
 
 const RATES = { input: usd, output: usd, cached_input: usd.optional(), cache_write: usd.optional() }
 const CATALOGUED = {

@@ -5,15 +5,15 @@ export const Shortening = z.enum(['summary', 'digest', 'cleared', 'cut'])
 export type Shortening = z.infer<typeof Shortening>
 
 const Sections = z.object({
-  system: z.number().int(),
-  tools: z.number().int(),
-  messages: z.number().int(),
-  answer: z.number().int().describe('Tokens reserved for the answer, including its reasoning'),
+  system: z.int(),
+  tools: z.int(),
+  messages: z.int(),
+  answer: z.int().describe('Tokens reserved for the answer, including its reasoning'),
 })
 /** Estimated tokens of a request by section. */
 export type ContextSections = z.infer<typeof Sections>
 
-const window = z.number().int().describe("The model's context window, in tokens")
+const window = z.int().describe("The model's context window, in tokens")
 const ratio = z.number().describe('Ratio of the tokens counted by the provider to the estimated tokens')
 
 /** Content of one request, in estimated tokens. */
@@ -26,10 +26,10 @@ export type ContextUse = z.infer<typeof ContextUse>
 
 /** Content that was left out of a request, and what replaces it. */
 const LeftOut = {
-  cleared: z.number().int().describe('Number of old tool results and long arguments that were cut to one line'),
-  summarized: z.number().int().describe('Number of messages replaced by a summary of a model'),
-  digested: z.number().int().describe('Number of messages replaced by a rule-based digest'),
-  cut: z.number().int().describe('Number of messages whose middle was cut out'),
+  cleared: z.int().describe('Number of old tool results and long arguments that were cut to one line'),
+  summarized: z.int().describe('Number of messages replaced by a summary of a model'),
+  digested: z.int().describe('Number of messages replaced by a rule-based digest'),
+  cut: z.int().describe('Number of messages whose middle was cut out'),
 }
 
 /** Use of the model's context window by a request, in estimated tokens. */
@@ -38,7 +38,7 @@ export const ContextReport = z
     model: z.string(),
     window,
     sections: Sections,
-    total: z.number().int().describe('Tokens of all sections'),
+    total: z.int().describe('Tokens of all sections'),
     ratio,
     ...LeftOut,
   })
@@ -47,10 +47,10 @@ export type ContextReport = z.infer<typeof ContextReport>
 
 /** Marks a message as the summary of earlier messages. */
 export const SummaryMark = z.object({
-  keeps: z.number().int().min(0).describe('Number of messages directly before the summary that it does not cover'),
+  keeps: z.int().min(0).describe('Number of messages directly before the summary that it does not cover'),
   model: z.string().describe('Model that wrote the summary, as `provider:model`'),
   orders: z.array(z.string()).describe('Messages of users that are kept word for word, oldest first'),
-  older_orders: z.number().int().describe('Number of older messages of users, which only the summary mentions'),
+  older_orders: z.int().describe('Number of older messages of users, which only the summary mentions'),
 })
 export type SummaryMark = z.infer<typeof SummaryMark>
 
@@ -73,7 +73,7 @@ const ContextFacts = {
   goal_id: z.string().nullable(),
   model: z.string(),
   window,
-  tokens: z.number().int().describe('Estimated tokens of the request and its answer'),
+  tokens: z.int().describe('Estimated tokens of the request and its answer'),
 }
 
 export const ContextCompacted = z

@@ -3,12 +3,10 @@ import { z } from '#kernel'
 /** Facts about a model at one address, learned from refusals. */
 export const LearnedFacts = z.object({
   context_window: z
-    .number()
     .int()
     .nullable()
     .describe('Maximum number of input and output tokens together; null if nothing was learned'),
   reported_window: z
-    .number()
     .int()
     .nullable()
     .default(null)

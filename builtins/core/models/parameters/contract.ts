@@ -37,14 +37,12 @@ export const ModelParameters = z.strictObject(
       .optional()
       .describe('How much the model thinks before it answers; none turns thinking off where that is possible'),
     thinking_tokens: z
-      .number()
       .int()
       .min(1)
       .max(1_000_000)
       .optional()
       .describe('Maximum tokens for thinking, in addition to max_tokens; Anthropic requires at least 1024'),
     max_tokens: z
-      .number()
       .int()
       .min(1)
       .max(1_000_000)
@@ -70,7 +68,6 @@ export const ModelParameters = z.strictObject(
       .optional()
       .describe('Strings at which the model stops its answer'),
     seed: z
-      .number()
       .int()
       .min(0)
       .max(2_147_483_647)

@@ -100,7 +100,7 @@ function imageBlock({ media_type, data = '' }: SentImage): ImageBlockParam {
 }
 
 /** Thinking blocks as received, each with the number of other blocks before it. */
-const KeptThinking = z.array(z.object({ after: z.number().int(), block: z.looseObject({ type: z.string() }) }))
+const KeptThinking = z.array(z.object({ after: z.int(), block: z.looseObject({ type: z.string() }) }))
 type KeptThinking = z.infer<typeof KeptThinking>
 
 function thinkingIn(provider_data: SentMessage['provider_data']): KeptThinking {
@@ -145,7 +145,7 @@ const Answer = z.object({ content: z.array(Block), stop_reason: z.string().nulli
 
 const Piece = z.object({
   type: z.string(),
-  index: z.number().int().nullish(),
+  index: z.int().nullish(),
   message: z.object({ usage: z.unknown().optional() }).nullish(),
   content_block: Block.nullish(),
   delta: z

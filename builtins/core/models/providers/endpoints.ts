@@ -29,7 +29,6 @@ export const ProviderSettings = z.strictObject(
       'Parameters of its models; they take precedence over model.parameters',
     ),
     max_concurrent: z
-      .number()
       .int()
       .min(0)
       .optional()

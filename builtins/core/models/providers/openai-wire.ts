@@ -97,7 +97,7 @@ function wellFormed(text: string): string {
 const Called = z.object({ name: z.string().nullish(), arguments: z.unknown().optional() })
 
 const ToolCallPiece = z.object({
-  index: z.number().int().nullish(),
+  index: z.int().nullish(),
   id: z.union([z.string(), z.number().transform(String)]).nullish(),
   function: Called.nullish(),
   // Sent by Gemini, with the signature of the thinking that led to the call.

@@ -8,7 +8,7 @@ import { isLoading } from './refusals.ts'
 const PROBE_LIMIT_MS = 2_000
 const REMEMBERED_MS = 30_000
 
-const Tokens = z.number().int().min(256).optional().catch(undefined)
+const Tokens = z.int().min(256).optional().catch(undefined)
 /** `max_model_len` is vLLM's, `context_length` OpenRouter's, `max_context_length` Mistral's. */
 const ModelList = z.object({
   data: z.array(

@@ -32,7 +32,7 @@ export const speak: McpStdioModule['speak'] = async (pipes, { operations, ports,
 
 const Message = z.looseObject({
   jsonrpc: z.literal('2.0'),
-  id: z.union([z.string(), z.number().int()]).optional(),
+  id: z.union([z.string(), z.int()]).optional(),
   method: z.string().optional(),
   params: z.looseObject({}).optional(),
 })

@@ -19,16 +19,14 @@ export const TraceQuery = z.object({
     .max(128)
     .optional()
     .describe('Only spans of this agent, by id or name; it may be a deleted agent'),
-  limit: z.number().int().min(1).max(1000).default(500).describe('Maximum number of events with a span (1 to 1000)'),
+  limit: z.int().min(1).max(1000).default(500).describe('Maximum number of events with a span (1 to 1000)'),
   after: z
-    .number()
     .int()
     .min(0)
     .max(Number.MAX_SAFE_INTEGER)
     .default(0)
     .describe('Seq of the event after which to start: `next_after` of the previous part'),
   before: z
-    .number()
     .int()
     .min(1)
     .max(Number.MAX_SAFE_INTEGER)

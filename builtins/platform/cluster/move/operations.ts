@@ -35,7 +35,7 @@ const still = (svc: PluginHandle, wait: boolean, { progress, signal }: Pick<Oper
 
 const inUse = [DaemonRunningError, NodesAtWorkError, OpenElsewhereError]
 
-const Report = z.object({ file: z.string(), version: z.number().int(), bytes: z.number().int() })
+const Report = z.object({ file: z.string(), version: z.int(), bytes: z.int() })
 
 export const clusterMove = operation({
   name: 'cluster.move',
@@ -53,9 +53,9 @@ export const clusterMove = operation({
   output: z.object({
     to: z.string(),
     engine: z.enum(['postgres', 'sqlite']),
-    tables: z.number().int(),
-    rows: z.number().int(),
-    files: z.number().int(),
+    tables: z.int(),
+    rows: z.int(),
+    files: z.int(),
     kept: z
       .string()
       .nullable()
@@ -110,7 +110,7 @@ export const clusterRestore = operation({
   summary: 'Restore a PostgreSQL database from a backup',
   description: 'The current contents of the database are backed up first.',
   input: z.object({ file: z.string() }),
-  output: z.object({ file: z.string(), tables: z.number().int(), rows: z.number().int(), kept: z.string() }),
+  output: z.object({ file: z.string(), tables: z.int(), rows: z.int(), kept: z.string() }),
   errors: [NoClusterError, ...inUse, MoveFailedError, UncopyableTablesError],
   async run({ file }, call) {
     const { svc } = call
@@ -127,8 +127,8 @@ export const clusterCheck = operation({
   input: z.object({}),
   output: z.object({
     at: z.string(),
-    version: z.number().int(),
-    rows: z.number().int(),
+    version: z.int(),
+    rows: z.int(),
     faults: z.array(z.string()),
   }),
   errors: [NoClusterError],
@@ -161,7 +161,7 @@ export const clusterUnpack = operation({
   name: 'cluster.unpack',
   summary: 'Write the files of a PostgreSQL backup to a folder',
   input: z.object({}),
-  output: z.object({ files: z.number().int() }),
+  output: z.object({ files: z.int() }),
   async run(_, { svc }) {
     const image = await svc.use(DatabaseImages).open(svc.project.database)
     try {

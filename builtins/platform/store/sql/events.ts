@@ -33,7 +33,7 @@ function newestRun(and: string): string {
 const NewEvent = z.object({
   type: z.string(),
   agent_id: z.string().nullable(),
-  cycle_num: z.number().int().nullable().optional(),
+  cycle_num: z.int().nullable().optional(),
   run_id: z.string().nullable().optional().describe("Run (default: the project's open daemon run)"),
   data: z.record(z.string(), z.unknown()),
 })

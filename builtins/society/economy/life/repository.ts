@@ -4,11 +4,11 @@ import type { LifeMoment } from '../contract.ts'
 
 /** An agent's state when the event happened, for its choice. Money in cents, stats in thousandths. */
 export const Situation = z.object({
-  balance: z.number().int(),
-  happiness: z.number().int(),
-  health: z.number().int(),
-  reputation: z.number().int(),
-  energy: z.number().int(),
+  balance: z.int(),
+  happiness: z.int(),
+  health: z.int(),
+  reputation: z.int(),
+  energy: z.int(),
   job: z.string().nullable(),
 })
 export type Situation = z.infer<typeof Situation>
@@ -107,7 +107,7 @@ export const happen = defineEffect({
   schema: z.object({
     life_event_id: z.string(),
     agent_id: z.string(),
-    beat: z.number().int(),
+    beat: z.int(),
     event: z.string(),
     category: z.string(),
     origin: z.enum(['random', 'follow_up']),
@@ -134,7 +134,7 @@ export const dropFollowUps = defineEffect({
 export const takeEvent = defineEffect({
   name: 'life.take',
   mustChange: true,
-  schema: z.object({ life_event_id: z.string(), until: z.number().int() }),
+  schema: z.object({ life_event_id: z.string(), until: z.int() }),
   statements: ({ life_event_id, until }, now) => ({
     sql: `UPDATE life_events SET asked_until = ? WHERE life_event_id = ? AND status = 'waiting' AND asked_until <= ?`,
     params: [until, life_event_id, now],
@@ -167,9 +167,9 @@ export const decide = defineEffect({
   mustChange: true,
   schema: z.object({
     life_event_id: z.string(),
-    choice: z.number().int(),
+    choice: z.int(),
     chosen_by: z.enum(['model', 'default', 'only']),
-    luck: z.number().int(),
+    luck: z.int(),
     effects: z.record(z.string(), z.number()),
     summary: z.string(),
   }),
@@ -182,7 +182,7 @@ export const decide = defineEffect({
 
 export const queueFollowUp = defineEffect({
   name: 'life.follow',
-  schema: z.object({ follow_up_id: z.string(), agent_id: z.string(), event: z.string(), due_beat: z.number().int() }),
+  schema: z.object({ follow_up_id: z.string(), agent_id: z.string(), event: z.string(), due_beat: z.int() }),
   statements: row => insertInto('life_follow_ups', row, 'ON CONFLICT (follow_up_id) DO NOTHING'),
 })
 
@@ -198,7 +198,7 @@ export const markRemembered = defineEffect({
 /** Deletes old events that are in their agent's memory, and old orders that have ended. */
 export const forgetLife = defineEffect({
   name: 'life.forget',
-  schema: z.object({ beat: z.number().int() }),
+  schema: z.object({ beat: z.int() }),
   statements: ({ beat }) => [
     { sql: "DELETE FROM life_events WHERE status = 'decided' AND remembered = 1 AND beat < ?", params: [beat] },
     { sql: "DELETE FROM world_orders WHERE status <> 'open' AND due_beat < ?", params: [beat] },

@@ -9,10 +9,10 @@ export function accountOf(agent_id: string): string {
 /** A transfer; its key makes it idempotent. */
 export const Move = z.object({
   entry_id: z.string(),
-  beat: z.number().int(),
+  beat: z.int(),
   payer: z.string(),
   payee: z.string(),
-  amount: z.number().int().positive().describe('Amount, in cents'),
+  amount: z.int().positive().describe('Amount, in cents'),
   reason: z.string(),
 })
 export type Move = z.infer<typeof Move>
@@ -85,7 +85,7 @@ export const bookBeat = defineEffect({
 /** Compacts the entries up to a sequence number: adds them to the carried sums and deletes them. */
 export const foldEntries = defineEffect({
   name: 'world.fold',
-  schema: z.object({ seq: z.number().int() }),
+  schema: z.object({ seq: z.int() }),
   statements: ({ seq }) => [
     {
       sql: `INSERT INTO world_carried (payer, payee, reason, amount, entries)

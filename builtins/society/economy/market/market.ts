@@ -61,7 +61,7 @@ export function unreportedOrders(store: Store, agent_id: string): Promise<OrderR
 
 export const insertOffer = defineEffect({
   name: 'world.offer',
-  schema: z.object({ offer_id: z.string(), agent_id: z.string(), title: z.string(), price: z.number().int() }),
+  schema: z.object({ offer_id: z.string(), agent_id: z.string(), title: z.string(), price: z.int() }),
   statements: (row, now) =>
     insertInto('world_offers', { ...row, created_at: now }, 'ON CONFLICT (offer_id) DO NOTHING'),
 })
@@ -83,9 +83,9 @@ export const placeOrder = defineEffect({
     order_id: z.string(),
     offer_id: z.string(),
     buyer: z.string(),
-    price: z.number().int(),
+    price: z.int(),
     request: z.string(),
-    due_beat: z.number().int(),
+    due_beat: z.int(),
   }),
   statements: ({ order_id, offer_id, buyer, price, request, due_beat }, now) => ({
     sql: `INSERT INTO world_orders (order_id, offer_id, title, seller, buyer, price, request, due_beat, created_at)

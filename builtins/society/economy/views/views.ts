@@ -5,7 +5,7 @@ import { ACCOUNTS, LedgerEntry } from '../contract.ts'
 export const WorldView = z
   .object({
     enabled: z.boolean(),
-    beat: z.number().int().describe('Last heartbeat that the economy processed'),
+    beat: z.int().describe('Last heartbeat that the economy processed'),
     jobs: z.array(
       z.object({
         job_id: z.string(),

@@ -7,7 +7,6 @@ export const NotepadConfig = z.object({
     .meta({ reload: 'restart_required' })
     .describe("Whether agents may read each other's notepads"),
   notepad_max_bytes: z
-    .number()
     .int()
     .min(1_000)
     .default(1_000_000)

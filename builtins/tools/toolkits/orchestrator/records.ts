@@ -14,10 +14,10 @@ export const CodeTask = z.object({
   status: z.enum(['running', 'completed', 'failed', 'timeout', 'lost']),
   /** Reason of a failure that no exit code explains. */
   reason: z.string().nullable(),
-  started_at: z.number().int(),
-  ended_at: z.number().int().nullable(),
+  started_at: z.int(),
+  ended_at: z.int().nullable(),
   /** Process id of the service process that runs the task. */
-  watched_by: z.number().int(),
+  watched_by: z.int(),
 })
 export type CodeTask = z.infer<typeof CodeTask>
 

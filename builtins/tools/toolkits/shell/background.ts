@@ -31,8 +31,8 @@ const Record = z.object({
   v: z.literal(1),
   process_id: z.string(),
   command: z.string(),
-  pid: z.number().int().nullable(),
-  started_at: z.number().int(),
+  pid: z.int().nullable(),
+  started_at: z.int(),
   /** The goal for which it was started; null for a task or a conversation, which get no messages about it. */
   goal_id: z.string().nullable().default(null),
   /** Whether the agent has a message that the process was lost with the service. */

@@ -3,7 +3,6 @@ import { z } from '#kernel'
 /** The part of the section `tools` that is about reading and searching the web. */
 export const WebConfig = z.object({
   web_requests_per_cycle: z
-    .number()
     .int()
     .min(0)
     .max(10_000)
