@@ -6,6 +6,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { defineError, InvalidInputError, SvcError } from '../../../kernel/errors.ts'
 import { isHttpUrl } from '../../lib/http-url.ts'
+import { routeRequest } from '../../lib/route-request.ts'
 import { OPERATIONS, type Operations } from './client-operations.ts'
 
 export { SvcError } from '../../../kernel/errors.ts'
@@ -127,7 +128,7 @@ async function ask(options: ClientOptions, route: Route, input: Input, call: Cal
  * @throws SvcError: UnreachableError, also where another program answers; or what the server answered
  */
 async function send(options: ClientOptions, route: Route, input: Input, call: CallOptions): Promise<Response> {
-  const { url, body } = requestOf(options.baseUrl, route, input)
+  const { target, body } = routeRequest(route, input, checkParameter)
   const headers = new Headers()
   if (body !== undefined) headers.set('content-type', 'application/json')
   if (options.apiKey) headers.set('x-svc-key', options.apiKey)
@@ -136,7 +137,9 @@ async function send(options: ClientOptions, route: Route, input: Input, call: Ca
   if (call.lastEventId) headers.set('last-event-id', call.lastEventId)
   const { fetch = globalThis.fetch } = options
   const request = { method: route.method, headers, body: body ?? null, ...(call.signal ? { signal: call.signal } : {}) }
-  const answer = await fetch(url, request).catch(error => throwUnreachable(error, options, call))
+  const answer = await fetch(`${options.baseUrl.replace(/\/+$/, '')}${target}`, request).catch(error =>
+    throwUnreachable(error, options, call),
+  )
   if (!answer.ok) throw errorOf(await answer.json().catch(() => null), answer)
   const { stream, produces = stream ? 'text/event-stream' : 'application/json' } = route
   const media = answer.headers.get('content-type')
@@ -157,28 +160,11 @@ function throwUnreachable(error: unknown, { baseUrl }: ClientOptions, { signal }
   throw new UnreachableError({ url: baseUrl, problem: problemOf(error) }, { cause: error })
 }
 
-/**
- * Puts the fields of the input into the path, and the others into the query or the body.
- * @throws InvalidInputError for a missing path parameter, and for `.` and `..`, which URLs resolve to another path
- */
-function requestOf(baseUrl: string, { method, path }: Route, input: Input): { url: string; body?: string } {
-  const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
-  const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = rest.get(name) ?? ''
-    rest.delete(name)
-    if (value === '' || value === '.' || value === '..') {
-      const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is not a valid name` }]
-      throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
-    }
-    return encodeURIComponent(String(value))
-  })
-  const url = `${baseUrl.replace(/\/+$/, '')}${place}`
-  if (method !== 'GET' && method !== 'DELETE') {
-    return rest.size > 0 ? { url, body: JSON.stringify(Object.fromEntries(rest)) } : { url }
-  }
-  const query = new URLSearchParams()
-  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, String(each))
-  return { url: rest.size > 0 ? `${url}?${query}` : url }
+/** @throws InvalidInputError for a missing path parameter, and for `.` and `..`, which URLs resolve to another path */
+function checkParameter(name: string, value: unknown): void {
+  if (value !== '' && value !== '.' && value !== '..') return
+  const issues = [{ path: name, message: value === '' ? 'is missing' : `"${value}" is not a valid name` }]
+  throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
 }
 
 async function* follow(

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
 import type { EventSourceMessage } from 'eventsource-parser'
 import { type Clock, errorMessage, SvcError } from '#kernel'
+import { routeRequest } from '#lib/route-request'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import { type CommandTree, DaemonAnswerError, type OperationRef } from '../contract.ts'
@@ -31,17 +32,17 @@ export async function askDaemon(
   signal?: AbortSignal,
   accept = '*/*',
 ): Promise<{ output: unknown; around?: Surroundings } | undefined> {
-  const request = requestOf(operation, input)
-  if (!request) return undefined
+  const { http } = operation
+  if (!http) return undefined
   const svc = join(root, '.svc')
   const found = await program.findDaemon(ports, svc)
   if (!found?.alive || found.stalled) return undefined
   const isStalled = async () => (await program.findDaemon(ports, svc))?.stalled === true
   const answer = await runUntilDaemon(isStalled, ports.clock, signal, ending =>
-    send(resolve(svc, found.holder.socket), { ...request, accept }, ending),
+    send(resolve(svc, found.holder.socket), { method: http.method, accept, ...routeRequest(http, input) }, ending),
   ).catch(async error => {
     if (signal?.aborted || !(await isStalled())) throw error
-    if (request.method === 'GET') return undefined
+    if (http.method === 'GET') return undefined
     throw new DaemonAnswerError({
       problem: 'its event loop has been blocked for 10 s; it may still carry out the request',
     })
@@ -74,29 +75,6 @@ async function runUntilDaemon<T>(
   }
 }
 
-interface Request {
-  method: string
-  path: string
-  body: string | undefined
-}
-
-/** Builds the HTTP request of an operation, with empty path parameters for left out values; undefined without a route. */
-function requestOf({ http }: OperationRef, input: Readonly<Record<string, unknown>>): Request | undefined {
-  if (!http) return undefined
-  const rest = new Map(Object.entries(input))
-  const path = http.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = rest.get(name) ?? ''
-    rest.delete(name)
-    return encodeURIComponent(String(value))
-  })
-  if (http.method !== 'GET' && http.method !== 'DELETE') {
-    return { method: http.method, path, body: rest.size > 0 ? JSON.stringify(Object.fromEntries(rest)) : undefined }
-  }
-  const query = new URLSearchParams()
-  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, String(each))
-  return { method: http.method, path: rest.size > 0 ? `${path}?${query}` : path, body: undefined }
-}
-
 interface Answer {
   status: number
   json: boolean
@@ -108,7 +86,7 @@ interface Answer {
 
 async function send(
   socketPath: string,
-  { method, path, body, accept }: Request & { accept: string },
+  { method, accept, target, body }: { method: string; accept: string } & ReturnType<typeof routeRequest>,
   signal: AbortSignal,
 ): Promise<Answer | undefined> {
   const [{ request }, { connect }] = await Promise.all([import('node:http'), import('node:net')])
@@ -116,7 +94,7 @@ async function send(
     const headers = { host: 'localhost', accept, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
     // Node's agent would compile a pattern of IPv6 addresses, which takes a tenth of a short command.
     const createConnection = () => connect(socketPath)
-    const sent = request({ createConnection, method, path, headers, signal }, response => {
+    const sent = request({ createConnection, method, path: target, headers, signal }, response => {
       const { statusCode: status = 0, headers } = response
       if (headers['content-type']?.startsWith('text/event-stream')) {
         resolve({ status, json: false, text: '', events: response })
