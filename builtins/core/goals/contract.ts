@@ -27,6 +27,15 @@ export const Acceptance = z.union([
   z.strictObject({ operator: z.literal(true).describe('The operator must accept the result') }),
 ])
 export type Acceptance = z.infer<typeof Acceptance>
+/** Options of commands that take criteria. */
+export const ACCEPTANCE_OPTIONS = {
+  acceptance: {
+    'accept-command': 'command',
+    'accept-file': 'file',
+    'accept-rubric': 'rubric',
+    'accept-operator': 'operator',
+  },
+}
 
 /** A criterion with the result of its last check. */
 export const AcceptanceCheck = z

@@ -19,6 +19,7 @@ import { readAcceptance, replaceAcceptance, uncheckedTerms } from './acceptance/
 import { readPlan, setTerms, type WaitsFor, waitsOf } from './acceptance/terms-repository.ts'
 import { waitOf } from './context/assembly.ts'
 import {
+  ACCEPTANCE_OPTIONS,
   Acceptance,
   Goal,
   GoalEndedError,
@@ -49,14 +50,6 @@ const acceptance = z
   .describe(
     'Criteria that must be met before the goal counts as reached; checked when the agent reports it as finished',
   )
-const ACCEPTANCE_OPTIONS = {
-  acceptance: {
-    'accept-command': 'command',
-    'accept-file': 'file',
-    'accept-rubric': 'rubric',
-    'accept-operator': 'operator',
-  },
-}
 const reason = z.string().max(1000).optional().describe('Reason, for the record')
 
 const NameAGoalError = defineError({

@@ -1,5 +1,5 @@
 import { AgentDeadError, AgentNotFoundError, AgentRef, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { Acceptance } from '#core/goals/contract'
+import { ACCEPTANCE_OPTIONS, Acceptance } from '#core/goals/contract'
 import { operation, type PluginHandle, z } from '#kernel'
 import { idSchema } from '#lib/id-schema'
 import { Store } from '#platform/store/contract'
@@ -127,14 +127,7 @@ export const schedulesAdd = operation({
   cli: {
     usage: 'schedules add <id> <objective...>',
     short: { every_n_cycles: 'n', cron: 'c', priority: 'p' },
-    lists: {
-      acceptance: {
-        'accept-command': 'command',
-        'accept-file': 'file',
-        'accept-rubric': 'rubric',
-        'accept-operator': 'operator',
-      },
-    },
+    lists: ACCEPTANCE_OPTIONS,
     example: 'schedules add coder-1a2b3c4d "Tidy up the notepad" --cron "0 9 * * 1-5"',
   },
   mcp: true,
