@@ -1,6 +1,7 @@
 import { basename, join, relative } from 'node:path'
 import type { PluginHandle, Ports } from '#kernel'
 import { succeeds } from '#lib/succeeds'
+import { unlessCode } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 import { SharedFiles } from '#platform/store/contract'
 import { Checkpoint, CheckpointNotFoundError, type CheckpointSummary, CheckpointUnreadableError } from './contract.ts'
@@ -10,6 +11,7 @@ const FORMAT = 'svc-checkpoint'
 const VERSION = 1
 const ID = /^ckpt-[0-9a-f]{8}$/
 const LATEST = 'latest'
+const unlessMissing = unlessCode('ENOENT', 'ENOTDIR')
 
 /**
  * The checkpoints on disk: `checkpoints/<agent_id>/<checkpoint_id>.json`, each written to a temporary file and renamed.
@@ -74,7 +76,7 @@ export class CheckpointFiles {
     if (this.#sharedFiles) return this.#sharedFiles.remove(this.#path(file))
     return this.#files.unlink(file).then(
       () => true,
-      error => ignoreMissing(error, false),
+      error => unlessMissing(error) ?? false,
     )
   }
 
@@ -84,22 +86,23 @@ export class CheckpointFiles {
     if (shared) return [...new Set(shared.map(({ path }) => path.split('/')[1]!))]
     const entries = await this.#files
       .readdir(join(this.#svc.project.svc, 'checkpoints'), { withFileTypes: true })
-      .catch(error => ignoreMissing(error, []))
-    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
+      .catch(unlessMissing)
+    return (entries ?? []).filter(entry => entry.isDirectory()).map(({ name }) => name)
   }
 
   async #ids(agent_id: string): Promise<string[]> {
     const shared = await this.#sharedFiles?.list(`${this.#path(this.#folder(agent_id))}/`)
     const names =
       shared?.map(({ path }) => basename(path)) ??
-      (await this.#files.readdir(this.#folder(agent_id)).catch(error => ignoreMissing(error, [])))
+      (await this.#files.readdir(this.#folder(agent_id)).catch(unlessMissing)) ??
+      []
     return names.filter(name => name.endsWith('.json') && ID.test(name.slice(0, -5))).map(name => name.slice(0, -5))
   }
 
   async #writtenAt(agent_id: string, id: string): Promise<number> {
     const file = this.#file(agent_id, id)
     if (this.#sharedFiles) return (await this.#sharedFiles.list(this.#path(file)))[0]?.at ?? Number.POSITIVE_INFINITY
-    const stat = await this.#files.stat(file).catch(error => ignoreMissing(error, undefined))
+    const stat = await this.#files.stat(file).catch(unlessMissing)
     return stat?.mtimeMs ?? Number.POSITIVE_INFINITY
   }
 
@@ -109,7 +112,7 @@ export class CheckpointFiles {
     const shared = this.#sharedFiles
     const text = shared
       ? (await shared.read(this.#path(file)))?.text
-      : await this.#files.readFile(file, 'utf8').catch(error => ignoreMissing(error, undefined))
+      : await this.#files.readFile(file, 'utf8').catch(unlessMissing)
     if (text === undefined) return undefined
     try {
       const checkpoint = Checkpoint.safeParse(unseal(FORMAT, VERSION, text))
@@ -170,9 +173,4 @@ function newestFirst(a: CheckpointSummary, b: CheckpointSummary): number {
   return (
     b.created_at.localeCompare(a.created_at) || b.number - a.number || b.checkpoint_id.localeCompare(a.checkpoint_id)
   )
-}
-
-function ignoreMissing<T>(error: NodeJS.ErrnoException, instead: T): T {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return instead
-  throw error
 }

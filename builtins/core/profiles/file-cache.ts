@@ -1,6 +1,7 @@
 import { basename, extname, join, sep } from 'node:path'
 import { type Ports, SvcError } from '#kernel'
 import { shareCalls } from '#lib/share-calls'
+import { unlessCode } from '#lib/unless-code'
 import { BadFileError } from '#lib/yaml'
 
 const NAME = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -78,12 +79,9 @@ export class FileCache<T> {
     if (version === undefined) return new Map()
     const listing = this.#listings.get(folder)
     if (listing?.version === version) return listing.byName
-    const entries = await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
-      // A temporary disk error does not mean that the folder is empty.
-      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
-      throw error
-    })
-    const byName = this.#index(folder, entries)
+    // A temporary disk error does not mean that the folder is empty.
+    const entries = await files.readdir(folder).catch(unlessCode('ENOENT', 'ENOTDIR'))
+    const byName = this.#index(folder, entries ?? [])
     this.#listings.set(folder, { version, byName })
     return byName
   }

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import type { Ports } from '#kernel'
+import { unlessCode } from '#lib/unless-code'
 
 /** Size in bytes at which a file is rotated. */
 const ROTATE_BYTES = 10 * 1024 * 1024
@@ -48,7 +49,7 @@ export class Journal {
     if (this.#size >= rotateBytes) await this.#rotate()
     const bytes = Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
     const open = () => files.open(this.#file, 'a', 0o600)
-    let handle = await open().catch(ignoreMissing)
+    let handle = await open().catch(unlessCode('ENOENT'))
     if (!handle) {
       await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       handle = await open()
@@ -71,7 +72,9 @@ export class Journal {
   async #rotate(): Promise<void> {
     const { files } = this.#options
     for (let n = KEPT; n > 0; n--) {
-      await files.rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n)).catch(ignoreMissing)
+      await files
+        .rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n))
+        .catch(unlessCode('ENOENT'))
     }
     this.#size = 0
   }
@@ -82,7 +85,7 @@ export class Journal {
    */
   async #mend(file: string): Promise<number | undefined> {
     const { files, warn } = this.#options
-    const handle = await files.open(file, 'r+').catch(ignoreMissing)
+    const handle = await files.open(file, 'r+').catch(unlessCode('ENOENT'))
     if (!handle) return undefined
     try {
       const { size } = await handle.stat()
@@ -129,9 +132,4 @@ function seqOf(line: Buffer): number | undefined {
   } catch {
     return undefined
   }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-  return undefined
 }

@@ -1,6 +1,7 @@
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import type { Ports } from '#kernel'
 import { keyedMutex } from '#lib/keyed-mutex'
+import { unlessCode } from '#lib/unless-code'
 import { admitPath } from './admit.ts'
 import {
   type FolderInput,
@@ -354,12 +355,6 @@ async function withTarget<R>(path: string, work: () => Promise<R>): Promise<R> {
     const code = codeOf(error)
     if (!code || !('syscall' in (error as object))) throw error
     throw new PathError({ path, problem: PROBLEMS[code] ?? `could not be used (${code})` }, { cause: error })
-  }
-}
-
-function unlessCode(...codes: string[]) {
-  return (error: unknown): undefined => {
-    if (!codes.includes(codeOf(error) ?? '')) throw error
   }
 }
 

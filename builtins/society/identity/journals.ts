@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { Agents } from '#core/agents/contract'
 import { type PluginHandle, token } from '#kernel'
+import { unlessCode } from '#lib/unless-code'
 import { isoTime } from '#platform/store/contract'
 
 /** Number of bytes read from the end of a journal. */
 const GLANCE = 4_096
-const ENOENT = ['ENOENT', 'ENOTDIR']
 
 export interface JournalHead {
   agent_id: string
@@ -45,10 +45,7 @@ export class Journals {
     const { files } = this.#svc.ports
     const { O_RDONLY, O_NOFOLLOW } = files.constants
     const path = join(this.#svc.project.svc, 'journals', agent_id, 'notepad.md')
-    const handle = await files.open(path, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
-      if (ENOENT.includes(error.code ?? '')) return undefined
-      throw error
-    })
+    const handle = await files.open(path, O_RDONLY | O_NOFOLLOW).catch(unlessCode('ENOENT', 'ENOTDIR'))
     if (!handle) return undefined
     try {
       const { size, mtimeMs } = await handle.stat()

@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import type { Log, Ports } from '#kernel'
 import { lockFile } from '#lib/lock'
 import { refuseSpecial } from '#lib/regular'
+import { unlessCode } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 
 /** Number of bytes per read. */
@@ -53,14 +54,14 @@ export class Journal {
     const stamp = stampOf(this.#file)
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
-    const seen = await files.stat(this.#file).catch(ignoreMissing)
+    const seen = await files.stat(this.#file).catch(unlessCode('ENOENT'))
     if (seen) refuseSpecial(seen, this.#file)
     if (seen ? this.#isRead(seen) : this.#known === '') {
       this.#stamp = stamp
       return false
     }
     const broken: string[] = []
-    const handle = seen && (await files.open(this.#file, 'r').catch(ignoreMissing))
+    const handle = seen && (await files.open(this.#file, 'r').catch(unlessCode('ENOENT')))
     try {
       // The file may have been replaced between stat and open.
       const stat = await handle?.stat()
@@ -211,11 +212,6 @@ export class Journal {
 type Stat = Record<'ino' | 'birthtimeMs' | 'size' | 'mtimeMs', number>
 
 const nameOf = ({ ino, birthtimeMs }: Stat) => `${ino} ${birthtimeMs}`
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-  return undefined
-}
 
 function take(text: string, line: (value: unknown) => void, broken: string[]): void {
   if (text.trim() === '') return

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { errorMessage, z } from '#kernel'
 import { lockFile } from '#lib/lock'
+import { unlessCode } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 import type { SharedFiles } from '#platform/store/contract'
 import { ValuesFullError } from '../contract.ts'
@@ -33,12 +34,9 @@ export class JsonFile<T> {
   async read(): Promise<Map<string, T>> {
     const { ports, log } = this.#parts
     if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
-    const text = await ports.files.readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error
-      return '{}'
-    })
+    const text = await ports.files.readFile(this.#file, 'utf8').catch(unlessCode('ENOENT'))
     try {
-      return this.#thingsIn(text)
+      return this.#thingsIn(text ?? '{}')
     } catch (error) {
       const corrupt = `${this.#file}.corrupt`
       log.warn({}, `${this.#file} cannot be read and is renamed to ${corrupt}: ${errorMessage(error)}`)

@@ -1,3 +1,4 @@
+import { unlessCode } from '#lib/unless-code'
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
 
@@ -28,11 +29,8 @@ export function segmentName(first: number): string {
 
 /** Returns a run's log files, oldest first; none if it has no folder. */
 export async function segmentsOf(files: Files, folder: string): Promise<Segment[]> {
-  const names = await files.readdir(folder).catch(error => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
-  })
-  return names
+  const names = await files.readdir(folder).catch(unlessCode('ENOENT'))
+  return (names ?? [])
     .flatMap(name => {
       const match = /^log-(\d{15})\.jsonl$/.exec(name)
       return match ? [{ path: join(folder, name), first: Number(match[1]) }] : []

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
+import { unlessCode } from '#lib/unless-code'
 import { DatabaseUnusableError } from '../contract.ts'
 import { connect } from './connection.ts'
 import { FROM_BACKUP } from './damage.ts'
@@ -105,9 +106,7 @@ async function copyQuiet(
     const before = stamp()
     for (const [from, to] of parts) {
       await files.rm(to, { force: true })
-      await files.copyFile(from, to, files.constants.COPYFILE_FICLONE).catch(error => {
-        if (error.code !== 'ENOENT') throw error
-      })
+      await files.copyFile(from, to, files.constants.COPYFILE_FICLONE).catch(unlessCode('ENOENT'))
     }
     if (stamp() === before) return true
   }

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Ports, z } from '#kernel'
+import { unlessCode } from '#lib/unless-code'
 import { type A2AMessage, MessageType } from '../contract.ts'
 
 export type MailboxKind = 'inbox' | 'outbox'
@@ -196,10 +197,7 @@ export class Mailbox {
   }
 
   async #stat(): Promise<{ ino: number; size: number }> {
-    const stat = await this.#parts.files.stat(this.#parts.file).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
-      return undefined
-    })
+    const stat = await this.#parts.files.stat(this.#parts.file).catch(unlessCode('ENOENT', 'ENOTDIR'))
     // A folder or pipe at this path is ignored.
     return stat?.isFile() ? { ino: stat.ino, size: stat.size } : { ino: 0, size: 0 }
   }

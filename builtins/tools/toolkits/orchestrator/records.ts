@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
+import { unlessCode } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 import { PROGRAMS } from './programs.ts'
 
@@ -63,9 +64,6 @@ export class Records {
   }
 
   #text(file: string): Promise<string | undefined> {
-    return this.#svc.ports.files.readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    })
+    return this.#svc.ports.files.readFile(file, 'utf8').catch(unlessCode('ENOENT'))
   }
 }

@@ -1,0 +1,6 @@
+/** Returns a handler of rejections that answers undefined to system errors with these codes, and throws all others. */
+export function unlessCode(...codes: string[]): (error: unknown) => undefined {
+  return error => {
+    if (!codes.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
