@@ -10,24 +10,13 @@ import {
   insertIf,
   type ListWindow,
   type Store,
+  type Stored,
 } from '#platform/store/contract'
 import { type Session, sessionUsed } from './contract.ts'
 
-export interface SessionRow {
-  session_id: string
-  agent_id: string
-  agent_name: string | null
-  user_id: string
-  session_key: string | null
-  task: string
-  status: Session['status']
-  started_at: number
-  last_active: number
-  completed_at: number | null
+export interface SessionRow
+  extends Stored<Omit<Session, 'cost_usd' | 'tokens' | 'metadata'>, 'started_at' | 'last_active' | 'completed_at'> {
   cost_micros: number
-  input_tokens: number
-  output_tokens: number
-  duration_ms: number
   metadata: string | null
 }
 

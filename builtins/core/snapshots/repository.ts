@@ -1,5 +1,13 @@
 import { z } from '#kernel'
-import { countRows, defineEffect, insertInto, isoTime, listColumn, type Store } from '#platform/store/contract'
+import {
+  countRows,
+  defineEffect,
+  insertInto,
+  isoTime,
+  listColumn,
+  type Store,
+  type Stored,
+} from '#platform/store/contract'
 import type { FolderChange } from './contract.ts'
 
 /** A goal or task in which an agent works. */
@@ -9,18 +17,11 @@ export interface Work {
   task_id: string | null
 }
 
-export interface ChangeRow extends Work {
-  change_id: string
+export interface ChangeRow extends Stored<Omit<FolderChange, 'subject'>, 'began_at' | 'ended_at' | 'undone_at'> {
   subject: string | null
-  folder: string
   /** Snapshots as git trees; null where there is none. */
   before_tree: string | null
   after_tree: string | null
-  files: number | null
-  problem: string | null
-  began_at: number
-  ended_at: number | null
-  undone_at: number | null
 }
 
 const Began = z.object({

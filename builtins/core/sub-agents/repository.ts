@@ -1,13 +1,20 @@
 import { adoptGoal, passTranscripts } from '#core/goals/statements'
 import { z } from '#kernel'
-import { AMONG, countRows, defineEffect, insertInto, jsonList, listColumn, type Store } from '#platform/store/contract'
+import {
+  AMONG,
+  countRows,
+  defineEffect,
+  insertInto,
+  jsonList,
+  listColumn,
+  type Store,
+  type Stored,
+} from '#platform/store/contract'
 import { MAX_CHILDREN, MAX_DEPTH, SUB_AGENT_STATUSES, type SubAgent } from './contract.ts'
 
-export interface SubAgentRow extends Omit<SubAgent, 'cost_usd' | 'created_at' | 'completed_at' | 'result'> {
+export interface SubAgentRow extends Stored<Omit<SubAgent, 'cost_usd' | 'result'>, 'created_at' | 'completed_at'> {
   result: string
   cost_micros: number
-  created_at: number
-  completed_at: number | null
 }
 
 const ROW = `SELECT s.sub_agent_id, s.parent_agent_id, coalesce(a.name, s.name) AS name, coalesce(a.role, s.role) AS role, s.task, s.status,

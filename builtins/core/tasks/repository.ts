@@ -1,6 +1,6 @@
 import { writeImages } from '#core/images/contract'
 import type { Message } from '#core/models/contract'
-import { allOf, type Condition, countRows, listColumn, type Store } from '#platform/store/contract'
+import { allOf, type Condition, countRows, listColumn, type Store, type Stored } from '#platform/store/contract'
 import type { Task } from './contract.ts'
 import type { NewTask } from './effects.ts'
 import { ANSWERED_LATE, type Exchange } from './run/prompt.ts'
@@ -10,23 +10,17 @@ import type { MessageRow } from './run/transcript.ts'
 /** Which text of a task is streamed: none requested, all, or suppressed because guardrails are on. */
 export type TextMode = 'none' | 'shown' | 'suppressed'
 
-export interface TaskRow {
-  task_id: string
-  agent_id: string
-  session_id: string
-  user_id: string
-  instruction: string
+export interface TaskRow
+  extends Stored<Omit<NewTask, 'images' | 'response_schema' | 'parameters' | 'toolkits'>, 'may_ask'>,
+    Pick<Task, 'status' | 'output' | 'steps_taken' | 'tool_calls_made' | 'duration_ms'> {
   /** JSON. */
   images: string | null
-  max_steps: number
   /** JSON Schema of the answer, as JSON. */
   response_schema: string | null
   /** Model parameters, as JSON. */
   parameters: string | null
   /** Names of the toolkits that were given, as JSON. */
   toolkits: string | null
-  status: Task['status']
-  output: string
   /** The parsed answer, as JSON. */
   parsed: string | null
   /** A problem document as JSON. */
@@ -35,23 +29,13 @@ export interface TaskRow {
   approval_ids: string
   /** JSON. */
   question_ids: string
-  text: TextMode
-  steps_taken: number
-  tool_calls_made: number
   cost_micros: number
   input_tokens: number
   output_tokens: number
-  duration_ms: number
-  request_id: string
-  idempotency_key: string | null
-  request_hash: string
-  /** Whether the task's agent may ask questions. */
-  may_ask: number
   /** Whether the task continues when its client disconnects, and in another process when this one ends. */
   detached: number
   /** Number of times that the task's process was lost. */
   interruptions: number
-  owner: string
   epoch: number
   lease_until: number
   created_at: number

@@ -1,22 +1,13 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { countRows, defineEffect, insertInto, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, type Store, type Stored } from '#platform/store/contract'
 import type { Alarm } from './contract.ts'
 
 /** An alarm's row, times in milliseconds. */
-export interface AlarmRow {
-  alarm_id: string
-  agent_id: string
-  /** Current name of the agent; null for a deleted one. */
-  agent_name: string | null
-  description: string
+export interface AlarmRow extends Stored<Omit<Alarm, 'at'>, 'created_at' | 'fired_at'> {
   fire_at: number
-  status: 'pending' | 'fired'
-  created_by: string
   /** The only goal whose conversation gets the message; null for any. */
   goal_id: string | null
-  created_at: number
-  fired_at: number | null
 }
 
 const ROW = `SELECT alarm_id, agent_id, description, fire_at, status, created_by, goal_id, created_at, fired_at,

@@ -1,42 +1,28 @@
 import { agentNameOf } from '#core/agents/statements'
 import { Acceptance } from '#core/goals/contract'
 import { z } from '#kernel'
-import { countRows, defineEffect, insertInto, isoTime, listColumn, type Store } from '#platform/store/contract'
+import {
+  countRows,
+  defineEffect,
+  insertInto,
+  isoTime,
+  listColumn,
+  type Store,
+  type Stored,
+} from '#platform/store/contract'
 import type { Schedule } from './contract.ts'
 
 /** A row of the schedules table; times are in milliseconds. A slot is one time or cycle at which a schedule is due. */
-export interface ScheduleRow {
-  schedule_id: string
-  agent_id: string
-  /** Current name of the agent; null for a deleted one. */
-  agent_name: string | null
-  objective: string
-  every_n_cycles: number | null
+export interface ScheduleRow
+  extends Stored<
+    Omit<Schedule, 'every' | 'acceptance' | 'next_cycle'>,
+    'enabled' | 'created_at' | 'next_at' | 'last_fired_at'
+  > {
   every_ms: number | null
-  cron: string | null
-  time_zone: string | null
-  priority: number
-  /** What happens to missed slots; null for the configured default. */
-  missed: 'once' | 'skip' | null
   /** A JSON array of `Acceptance`; null for none. */
   acceptance: string | null
-  enabled: number
-  created_by: string
-  created_at: number
-  /** Time of the next slot; null for a schedule that counts cycles. */
-  next_at: number | null
   /** Number of the agent's cycle from which `every_n_cycles` counts. */
   last_fired_cycle: number
-  /** Why the due slot is blocked; null if it is not. */
-  held_by: string | null
-  /** Number of slots that added a goal. */
-  fired: number
-  /** Number of slots that did not. */
-  skipped: number
-  /** Reason of the last skipped slot. */
-  last_skip: string | null
-  last_fired_at: number | null
-  last_goal_id: string | null
   /** Whether the goal of its last slot is still active. */
   busy: number
 }

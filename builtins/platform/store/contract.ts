@@ -2,7 +2,17 @@ import { defineError, type Effect, type Ports, point, type SvcError, token, z } 
 import { Page } from '#lib/list'
 import type { CommitResult, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 
-export { AMONG, allOf, type Condition, type Dates, datesIn, isoTime, jsonList, usdOf } from './sql/columns.ts'
+export {
+  AMONG,
+  allOf,
+  type Condition,
+  type Dates,
+  datesIn,
+  isoTime,
+  jsonList,
+  type Stored,
+  usdOf,
+} from './sql/columns.ts'
 export { defineEffect, type EffectKind, Effects, isOptional } from './sql/effects.ts'
 export {
   type AppendedEvent,

@@ -10,34 +10,23 @@ import {
   jsonList,
   listColumn,
   type Store,
+  type Stored,
 } from '#platform/store/contract'
-import { MODEL_CALL } from './contract.ts'
+import { type ApprovalSummary, MODEL_CALL } from './contract.ts'
 
-export interface ApprovalRow {
-  approval_id: string
-  agent_id: string
-  session_id: string | null
-  goal_id: string | null
-  task_id: string | null
-  tool_name: string
-  danger: string | null
+export interface ApprovalRow
+  extends Stored<
+    Omit<ApprovalSummary, 'arguments' | 'args_chars' | 'args_sha256' | 'expires_at' | 'folders' | 'edited'>,
+    'created_at' | 'resolved_at'
+  > {
   /** JSON, like the original arguments. */
   arguments: string
   original_arguments: string | null
   args_hash: string
-  status: 'pending' | 'approved' | 'denied' | 'consumed'
-  reason: string | null
-  created_at: number
-  resolved_at: number | null
-  resolved_by: string | null
   used_at: number | null
   used_by: string | null
   /** JSON of the folders that the call's agent may use. */
   folders: string | null
-  /** Objective of the goal. */
-  goal: string | null
-  /** Current name of the agent; null for a deleted one. */
-  agent_name: string | null
 }
 
 const COLUMNS = `approval_id, agent_id, session_id, goal_id, task_id, tool_name, danger, arguments, original_arguments, args_hash,

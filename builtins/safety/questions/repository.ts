@@ -1,27 +1,19 @@
 import { agentNameOf } from '#core/agents/statements'
 import { parkCall, startCall } from '#core/runtime/statements'
 import { z } from '#kernel'
-import { countRows, defineEffect, insertInto, isoTime, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, isoTime, type Store, type Stored } from '#platform/store/contract'
 import type { KeyedQuestion, Question } from './contract.ts'
 
-interface QuestionRow {
-  question_id: string
-  agent_id: string
-  agent_name: string | null
+interface QuestionRow
+  extends Stored<
+    Omit<Question, 'goal_id' | 'options' | 'default'>,
+    'free_text' | 'default_at' | 'asked_at' | 'answered_at'
+  > {
   /** Goal that waits for the answer; empty for a task's question. */
   goal_id: string
-  task_id: string | null
-  question: string
   /** JSON array of the options. */
   options: string
-  free_text: number
   default_answer: string | null
-  default_at: number | null
-  status: Question['status']
-  answer: string | null
-  answered_by: string | null
-  asked_at: number
-  answered_at: number | null
 }
 
 const QUESTIONS = `(SELECT q.*, CASE WHEN q.answered_at IS NOT NULL THEN 'answered' WHEN EXISTS (SELECT 1 FROM goals_view g

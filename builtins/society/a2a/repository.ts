@@ -14,6 +14,7 @@ import {
   listColumn,
   type Statement,
   type Store,
+  type Stored,
 } from '#platform/store/contract'
 import { raiseValue } from '#platform/store/statements'
 import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
@@ -21,18 +22,8 @@ import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './co
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
   thread_id, priority, expects_reply, metadata, pattern_id, taken_from, created_at, read_at`
 
-export interface MessageRow {
+export interface MessageRow extends Stored<Omit<A2AMessage, 'read' | 'metadata' | 'ts'>, 'expects_reply'> {
   seq: number
-  message_id: string
-  type: MessageType
-  from_agent: string
-  to_agent: string
-  subject: string
-  body: string
-  reply_to: string | null
-  thread_id: string
-  priority: number
-  expects_reply: number
   metadata: string
   pattern_id: string | null
   taken_from: string | null

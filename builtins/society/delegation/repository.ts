@@ -9,6 +9,7 @@ import {
   jsonList,
   listColumn,
   type Store,
+  type Stored,
 } from '#platform/store/contract'
 import { OPERATOR } from '#society/a2a/contract'
 import type { Delegation } from './contract.ts'
@@ -20,11 +21,7 @@ const COLUMNS = `delegation_id, message_id, coalesce(from_agent, '${OPERATOR}') 
 const IS_OPEN = `status = 'pending' AND EXISTS
   (SELECT 1 FROM goals_view g WHERE g.goal_id = delegations.goal_id AND g.status = 'active')`
 
-export interface DelegationRow extends Omit<Delegation, 'waits' | 'created_at' | 'ended_at'> {
-  waits: number
-  created_at: number
-  ended_at: number | null
-}
+export type DelegationRow = Stored<Delegation, 'waits' | 'created_at' | 'ended_at'>
 
 export function delegationOf({ waits, created_at, ended_at, ...rest }: DelegationRow): Delegation {
   return {

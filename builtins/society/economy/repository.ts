@@ -1,4 +1,4 @@
-import { countRows, type Store } from '#platform/store/contract'
+import { countRows, type Store, type Stored } from '#platform/store/contract'
 import type { LedgerEntry } from './contract.ts'
 import { accountOf } from './market/ledger.ts'
 
@@ -89,9 +89,8 @@ export function findEntry(store: Store, entry_id: string) {
   )
 }
 
-export interface EntryRow extends Omit<LedgerEntry, 'at'> {
+export interface EntryRow extends Stored<LedgerEntry, 'at'> {
   seq: number
-  at: number
 }
 
 /** Returns entries of all accounts or of one, newest first. */

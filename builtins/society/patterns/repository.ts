@@ -8,6 +8,7 @@ import {
   jsonList,
   type Statement,
   type Store,
+  type Stored,
   usdOf,
 } from '#platform/store/contract'
 import type { A2AMessage } from '#society/a2a/contract'
@@ -18,25 +19,19 @@ const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_mi
   result, created_at, deadline, ended_at,
   (SELECT count(*) FROM a2a_messages_view m WHERE m.pattern_id = p.pattern_id) AS messages`
 
-export interface PatternRow {
-  pattern_id: string
-  name: string
-  initiator: string
+export interface PatternRow
+  extends Stored<
+    Omit<PatternRun, 'participants' | 'budget' | 'spent' | 'result'>,
+    'created_at' | 'deadline' | 'ended_at'
+  > {
   participants: string
-  task: string
-  rounds: number
   /** null: no limit. */
   max_micros: number | null
   max_tokens: number | null
   /** Set when the run has ended. */
   spent_micros: number
   spent_tokens: number
-  status: PatternRun['status']
   result: string | null
-  messages: number
-  created_at: number
-  deadline: number
-  ended_at: number | null
 }
 
 export interface SpendSum {

@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { AMONG, countRows, getValue, isoTime, jsonList, type Store } from '#platform/store/contract'
+import { AMONG, countRows, getValue, isoTime, jsonList, type Store, type Stored } from '#platform/store/contract'
 import { type SwarmEffect, SwarmLearning, type SwarmReport, type TaskTypeRecord } from './contract.ts'
 import type { AgentOutcomes } from './report.ts'
 import { round } from './specialization.ts'
@@ -114,10 +114,8 @@ interface ReportRow {
   created_at: number
   reverted_at: number | null
 }
-interface EffectRow extends Omit<SwarmEffect, 'text' | 'created_at' | 'ended_at'> {
+interface EffectRow extends Stored<Omit<SwarmEffect, 'text'>, 'created_at' | 'ended_at'> {
   detail: string
-  created_at: number
-  ended_at: number | null
 }
 
 const effectOf = ({ detail, created_at, ended_at, ...row }: EffectRow): SwarmEffect => ({

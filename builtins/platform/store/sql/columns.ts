@@ -43,3 +43,8 @@ export function isoTime(ms: number | null): string | null {
 export function usdOf(micros: number): number {
   return micros / 1e6
 }
+
+/** A record whose row has numbers in some fields: times in milliseconds, and 1 or 0 for true or false. */
+export type Stored<T, Numbers extends keyof T> = Omit<T, Numbers> & {
+  [K in Numbers]: number | Extract<T[K], null>
+}

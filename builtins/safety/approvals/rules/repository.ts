@@ -1,23 +1,12 @@
 import { agentNameOf } from '#core/agents/statements'
 import { z } from '#kernel'
-import { defineEffect, insertInto, type Store } from '#platform/store/contract'
+import { defineEffect, insertInto, type Store, type Stored } from '#platform/store/contract'
+import type { ApprovalRule } from '../contract.ts'
 
-export interface RuleRow {
-  rule_id: string
-  agent_id: string | null
-  agent_name: string | null
-  tool_name: string
+export interface RuleRow
+  extends Stored<Omit<ApprovalRule, 'arguments'>, 'until' | 'active' | 'created_at' | 'revoked_at'> {
   /** JSON of the argument patterns; null for any arguments. */
   arguments: string | null
-  until: number | null
-  uses: number | null
-  used: number
-  active: number
-  reason: string | null
-  created_at: number
-  created_by: string
-  revoked_at: number | null
-  revoked_by: string | null
 }
 
 const ACTIVE = 'revoked_at IS NULL AND (until IS NULL OR until > ?) AND (uses IS NULL OR used < uses)'

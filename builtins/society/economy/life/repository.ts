@@ -1,5 +1,5 @@
 import { z } from '#kernel'
-import { countRows, defineEffect, insertInto, listColumn, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, listColumn, type Store, type Stored } from '#platform/store/contract'
 import type { LifeMoment } from '../contract.ts'
 
 /** An agent's state when the event happened, for its choice. Money in cents, stats in thousandths. */
@@ -13,22 +13,11 @@ export const Situation = z.object({
 })
 export type Situation = z.infer<typeof Situation>
 
-export interface LifeRow {
-  life_event_id: string
+export interface LifeRow extends Stored<Omit<LifeMoment, 'effects'>, 'at'> {
   agent_id: string
-  beat: number
-  event: string
-  category: LifeMoment['category']
-  origin: LifeMoment['origin']
   situation: string
-  status: LifeMoment['status']
   attempts: number
-  choice: number | null
-  chosen_by: LifeMoment['chosen_by']
-  luck: number | null
   effects: string | null
-  summary: string | null
-  at: number
 }
 
 const ROW = `SELECT life_event_id, agent_id, beat, event, category, origin, situation, status, attempts, choice, chosen_by, luck,
