@@ -72,7 +72,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.removeAllContentTypeParsers()
   // Protocols report an invalid body in their own format.
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
-    request.routeOptions.config.protocol ? bytes : parseBody(bytes),
+    request.routeOptions.config.protocol ? bytes : bytes.length === 0 ? undefined : parseBody(bytes),
   )
   // Any page in a browser can send a form to any address, so a route must ask for forms.
   app.addContentTypeParser(FORM, { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
