@@ -372,7 +372,10 @@ export class Config implements Configuration {
   #writable(): ConfigKeys {
     const keys = new ConfigKeys()
     const waiting = [...this.#waiting.values()].flat().filter(({ path }) => !this.#keys.get(path))
-    keys.add([...this.#keys.all(), ...waiting.map(key => ({ ...key, meta: { ...key.meta, reload: 'applied' as const } }))])
+    keys.add([
+      ...this.#keys.all(),
+      ...waiting.map(key => ({ ...key, meta: { ...key.meta, reload: 'applied' as const } })),
+    ])
     return keys
   }
 
