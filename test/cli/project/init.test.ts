@@ -1,10 +1,13 @@
-import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { install, tsx } from '../../spec/authors.ts'
 import { tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
+const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('svc init', () => {
@@ -31,6 +34,21 @@ describe('svc init', () => {
     expect(again.stdout).not.toMatch(/^ +made/m)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
+  })
+
+  it.skipIf(process.getuid?.() !== 0)('works for a user id without an account and without HOME', async () => {
+    await using dir = await tempDir()
+    await chown(dir.path, 54_321, 54_321)
+    const user = {
+      cwd: dir.path,
+      uid: 54_321,
+      gid: 54_321,
+      env: { PATH: process.env['PATH'] },
+      encoding: 'utf8',
+    } as const
+    const run = (...words: string[]) => spawnSync(process.execPath, [PROGRAM, ...words], user)
+    expect(run('init')).toMatchObject({ status: 0, stderr: '' })
+    expect(run('spawn', 'coder')).toMatchObject({ status: 0, stderr: '' })
   })
 
   it('makes the folder of a project private, and leaves the usual mode to new folders above it', async () => {
