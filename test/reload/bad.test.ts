@@ -54,7 +54,7 @@ it.each([
   [
     'a missing file of a program that an upgrade replaced',
     `import ${JSON.stringify(fileURLToPath(new URL('../../builtins/platform/plugin-files/part-1.js', import.meta.url)))}`,
-    /part-1\.js'; the program was replaced while it runs; restart it with svc restart$/,
+    /part-1\.js'; the program on disk was replaced after this process started; restart it with svc restart$/,
   ],
   [
     'a missing package',

@@ -39,16 +39,14 @@ describe('svc init', () => {
   it.skipIf(process.getuid?.() !== 0)('works for a user id without an account and without HOME', async () => {
     await using dir = await tempDir()
     await chown(dir.path, 54_321, 54_321)
-    const user = {
-      cwd: dir.path,
-      uid: 54_321,
-      gid: 54_321,
-      env: { PATH: process.env['PATH'] },
-      encoding: 'utf8',
-    } as const
-    const run = (...words: string[]) => spawnSync(process.execPath, [PROGRAM, ...words], user)
-    expect(run('init')).toMatchObject({ status: 0, stderr: '' })
-    expect(run('spawn', 'coder')).toMatchObject({ status: 0, stderr: '' })
+    const env = { PATH: process.env['PATH'] }
+    const run = (uid: number, ...words: string[]) =>
+      spawnSync(process.execPath, [PROGRAM, ...words], { cwd: dir.path, uid, gid: uid, env, encoding: 'utf8' })
+    expect(run(54_321, 'init')).toMatchObject({ status: 0, stderr: '' })
+    expect(run(54_321, 'spawn', 'coder')).toMatchObject({ status: 0, stderr: '' })
+    // Another user cannot see whether a daemon runs.
+    const refused = `svc: ${join(dir.path, '.svc')} cannot be opened: this user may not; run svc as the user to whom it`
+    expect(run(54_322, 'stop')).toMatchObject({ status: 1, stderr: expect.stringContaining(refused) })
   })
 
   it('makes the folder of a project private, and leaves the usual mode to new folders above it', async () => {
