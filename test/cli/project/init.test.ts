@@ -39,6 +39,7 @@ describe('svc init', () => {
   it.skipIf(process.getuid?.() !== 0)('works for a user id without an account and without HOME', async () => {
     await using dir = await tempDir()
     await chown(dir.path, 54_321, 54_321)
+    await chmod(dir.path, 0o755)
     const env = { PATH: process.env['PATH'] }
     const run = (uid: number, ...words: string[]) =>
       spawnSync(process.execPath, [PROGRAM, ...words], { cwd: dir.path, uid, gid: uid, env, encoding: 'utf8' })
