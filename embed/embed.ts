@@ -3,7 +3,7 @@ import type { AgentDetail, AgentSummary } from '#core/agents/contract'
 import { StructuredParseError, type TaskResponse } from '#core/tasks/contract'
 import { schemaWithOriginal } from '#core/tasks/run/answer-form'
 import { NoProjectError } from '#interfaces/cli/contract'
-import { explainUnwritable, makeFolder } from '#interfaces/cli/project/make-files'
+import { explainFileError, makeFolder } from '#interfaces/cli/project/make-files'
 import { isProject } from '#interfaces/cli/project/project'
 import type { EventOf } from '#interfaces/rest/client'
 import type { Operations } from '#interfaces/rest/client-operations'
@@ -322,7 +322,7 @@ async function makeProject(files: Ports['files'], root: string): Promise<void> {
 /** Replaces errors about a folder that cannot be written. */
 function withExplanation<T>(opening: Promise<T>): Promise<T> {
   return opening.catch(error => {
-    throw explainUnwritable(error)
+    throw explainFileError(error)
   })
 }
 

@@ -24,25 +24,26 @@ export function resultText(result: unknown, limit = RESULT_TOKENS): string {
 }
 
 function jsonOf(result: unknown): string {
-  const lost = new Set<string>()
-  let text: string | undefined
+  refuseBytes(result)
   try {
-    text = JSON.stringify(result, function (this: Record<string, unknown>, key, value: unknown) {
-      // A Buffer is a list of numbers by now.
-      const given = this[key]
-      const unknown = ArrayBuffer.isView(given) ? given : isHidden(value) ? value : undefined
-      if (!unknown) return typeof value === 'bigint' ? String(value) : value
-      lost.add(kindOf(unknown))
-      // Left out: a file of many megabytes, converted byte by byte, would block the process for seconds.
-      return undefined
+    const text = JSON.stringify(result, (_, value: unknown) => {
+      if (typeof value === 'bigint') return String(value)
+      if (isHidden(value)) throw new ResultTextError(`it contains ${kindOf(value)}`)
+      // In the object that holds them, because JSON converts a Buffer to numbers first, which takes seconds for a large one.
+      if (typeof value === 'object' && value !== null) Object.values(value).forEach(refuseBytes)
+      return value
     })
+    return text ?? String(result)
   } catch (error) {
+    if (error instanceof ResultTextError) throw error
     // The first line names the problem, such as a circular structure; further ones name JavaScript objects.
     const [problem] = errorMessage(error).split('\n')
     throw new ResultTextError(problem ?? '')
   }
-  if (lost.size === 0) return text ?? String(result)
-  throw new ResultTextError(`it contains ${[...lost].join(', ')}`)
+}
+
+function refuseBytes(value: unknown): void {
+  if (ArrayBuffer.isView(value)) throw new ResultTextError(`it contains ${kindOf(value)}`)
 }
 
 /**

@@ -61,7 +61,8 @@ const SECRET_NAME = /(_API_KEY|_TOKEN|_SECRET|_PASSWORD)$/
 
 /** Returns the secrets in an environment. Too short values are left out, as they would mask other text. */
 export function secretsIn(env: Readonly<Record<string, string | undefined>>): string[] {
-  return Object.entries(env).flatMap(([name, value]) =>
-    SECRET_NAME.test(name) && value && value.length >= SHORTEST_SECRET ? [value] : [],
+  return Object.entries(env).flatMap(([name, value = '']) =>
+    // A value that was read from a file may end in a line break, which is not sent.
+    SECRET_NAME.test(name) && value.trim().length >= SHORTEST_SECRET ? [value.trim()] : [],
   )
 }

@@ -1,6 +1,6 @@
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Ports } from '#kernel'
+import { homeFolder } from './home-folder.ts'
 import { succeeds } from './succeeds.ts'
 
 /**
@@ -78,5 +78,5 @@ async function read(file: string, { files }: TrustPorts): Promise<TrustedProject
 function folderOf({ env }: TrustPorts): string {
   const { XDG_CONFIG_HOME: config = '', HOME } = env
   // The XDG Base Directory Specification requires that a relative path is ignored.
-  return join(isAbsolute(config) ? config : join(HOME || homedir(), '.config'), 'svc', 'trusted-projects')
+  return join(isAbsolute(config) ? config : join(HOME || homeFolder(), '.config'), 'svc', 'trusted-projects')
 }

@@ -94,7 +94,11 @@ function Freeze() {
   return (
     <>
       {!data.running && <span class="notice bad">No daemon is running. Start it with: svc start</span>}
-      {data.health === 'stalled' && <span class="notice bad">The daemon is stalled</span>}
+      {data.health === 'stalled' && (
+        <span class="notice bad">
+          {data.problem ? `The daemon is stalled: ${visible(data.problem)}` : 'The daemon is stalled'}
+        </span>
+      )}
       {trouble && (
         <span class="notice bad" role="alert">
           {visible(trouble.message)}

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { definePlugin, operation, z } from '#kernel'
 import { tool } from '#tools/toolkits/contract'
@@ -49,6 +50,11 @@ it.each([
     'a missing import',
     "import './nowhere.ts'\nexport default {}",
     /:1\): Cannot find '.\/nowhere\.ts'; there is no such file$/,
+  ],
+  [
+    'a missing file of a program that an upgrade replaced',
+    `import ${JSON.stringify(fileURLToPath(new URL('../../builtins/platform/plugin-files/part-1.js', import.meta.url)))}`,
+    /part-1\.js'; the program on disk was replaced after this process started; restart it with svc restart$/,
   ],
   [
     'a missing package',

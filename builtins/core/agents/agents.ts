@@ -3,6 +3,7 @@ import { Models } from '#core/models/contract'
 import { type Profile, Profiles } from '#core/profiles/contract'
 import { type Effect, errorMessage, type PluginHandle, token } from '#kernel'
 import { idAndName } from '#lib/id-and-name'
+import { pluralize } from '#lib/pluralize'
 import { sanitizeLine } from '#lib/sanitize'
 import { reportedProblems } from '#platform/daemon/contract'
 import { appendEvent, isoTime, Store, usdOf, wakeAgents } from '#platform/store/contract'
@@ -67,6 +68,8 @@ export const OwnAgents = token<AgentDirectory>('agents/agents')
 const PAGE_SIZE = 1_000
 /** Maximum number of agents paused or resumed in one transaction. */
 const BATCH_SIZE = 100
+/** Maximum number of problems that the notice above a list of agents names. */
+const NOTICED_PROBLEMS = 3
 /** Maximum number of agents that the error for an unknown agent names. */
 const NAMED = 8
 
@@ -125,7 +128,12 @@ export class AgentDirectory implements Agents {
 
   /** Returns the line that says why no agent works, or which problems modules report; undefined without either. */
   async notice(): Promise<string | undefined> {
-    return (await this.blockOfAll()) ?? ((await reportedProblems(this.#svc)).join('; ') || undefined)
+    const blocked = await this.blockOfAll()
+    if (blocked !== undefined) return blocked
+    const problems = await reportedProblems(this.#svc)
+    const left = problems.length - NOTICED_PROBLEMS
+    const more = left > 0 ? [`${pluralize(left, 'more problem')}: svc daemon`] : []
+    return [...problems.slice(0, NOTICED_PROBLEMS), ...more].join('; ') || undefined
   }
 
   async blockOfAll(): Promise<string | undefined> {

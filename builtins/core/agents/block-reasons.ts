@@ -43,14 +43,15 @@ export async function frozenSince(svc: PluginHandle): Promise<number | null> {
     .catch(() => null)
 }
 
-/** Returns why no agent of the project runs: there is no daemon, or it is stalled. */
+/** Returns why no agent of the project runs: there is no daemon, or it is stalled, or its heartbeats fail. */
 export async function daemonProblem(svc: PluginHandle): Promise<string | undefined> {
   const { live, fault } = svc.heartbeat
-  if ((live && fault === undefined) || !svc.has(Daemon)) return undefined
+  if (live) return fault && `The daemon's heartbeats fail: ${fault}`
+  if (!svc.has(Daemon)) return undefined
   const daemon = svc.use(Daemon)
   const found = await daemon.find()
-  if (found?.alive)
-    return found.stalled || found.failing ? 'The daemon is stalled. If it does not recover: svc restart' : undefined
+  if (found?.alive && found.stalled) return 'The daemon is stalled. If it does not recover: svc restart'
+  if (found?.alive) return found.failing ? "The daemon's heartbeats fail. See why with: svc daemon" : undefined
   return (await daemon.isDriven()) ? undefined : 'No daemon is running. Start it with: svc start'
 }
 
@@ -82,9 +83,7 @@ export function agentBlockReasons(svc: PluginHandle): BlockReason[] {
       name: 'no-daemon',
       stage: 3,
       async why() {
-        const { live, fault } = svc.heartbeat
-        const isFailing = live && fault !== undefined
-        const reason = isFailing ? `The daemon's heartbeats fail: ${fault}` : await daemonProblem(svc)
+        const reason = await daemonProblem(svc)
         return reason === undefined ? undefined : { reason, at: null, needsOperator: true }
       },
     },

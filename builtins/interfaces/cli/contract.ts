@@ -138,6 +138,14 @@ export const NoProjectError = defineError({
   message: (p: { at: string; searched: 'upwards' | 'there'; remedy?: string }) =>
     `There is no project in ${p.at}${p.searched === 'upwards' ? ' or a folder above it' : ''}; ${p.remedy ?? 'make one with: svc init'}`,
 })
+/** A file or folder belongs to another user, as in the project of a service that another user runs. */
+export const NotPermittedError = defineError({
+  code: 'not_permitted',
+  status: 403,
+  title: 'Not permitted',
+  message: (p: { path: string }) =>
+    `${p.path} cannot be opened: this user may not; run svc as the user to whom it belongs, or change its permissions.`,
+})
 export const CannotWriteError = defineError({
   code: 'cannot_write',
   status: 500,

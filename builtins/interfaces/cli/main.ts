@@ -10,7 +10,7 @@ import { parse } from './parsing/parse.ts'
 import { sendToParent } from './process/detached.ts'
 import { watchStrays } from './process/strays.ts'
 import { withFiles } from './project/files.ts'
-import { cannotWrite, explainUnwritable } from './project/make-files.ts'
+import { cannotWrite, explainFileError } from './project/make-files.ts'
 import { findProject } from './project/project.ts'
 import { hasPlugins, trustByCommand } from './project/trust.ts'
 import { INTERRUPTED } from './screen/interrupt.ts'
@@ -38,7 +38,7 @@ export async function main(argv: readonly string[], program: CliProgram): Promis
 }
 
 async function reportFailure(thrown: unknown, { env }: Ports, terminal: Terminal, json: boolean): Promise<number> {
-  const error = explainUnwritable(thrown)
+  const error = explainFileError(thrown)
   const exit = report(error, terminal, json)
   await sendToParent(env, { failed: errorMessage(error), exit })
   return exit

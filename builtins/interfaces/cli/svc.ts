@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import module from 'node:module'
-import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { homeFolder } from '#lib/home-folder'
 
 // MCP clients may start the program by this name.
 if (basename(process.argv[1] ?? '') === 'svc-mcp') process.argv.splice(1, 1, fileURLToPath(import.meta.url), 'mcp')
@@ -12,7 +12,7 @@ if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR']
 
 // Node 22 and newer cache compiled code, here in the user's own folder, because others may write to the temporary one.
 const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown }
-enableCompileCache?.(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc', 'compiled'))
+enableCompileCache?.(join(process.env['XDG_CACHE_HOME'] || join(homeFolder(), '.cache'), 'svc', 'compiled'))
 
 const { run } = await import('./program.ts')
 const exit = await run(process.argv.slice(2))

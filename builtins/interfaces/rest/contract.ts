@@ -215,8 +215,8 @@ export const WideBindError = defineError({
   name: 'WideBindError',
   status: 500,
   title: 'API key required',
-  message: (p: { host: string }) =>
-    `The host "${p.host}" can be reached from other machines, so a key is needed: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
+  message: (p: { host: string; shared: boolean }) =>
+    `The host "${p.host}" ${p.shared ? 'can be reached from other machines, so a key is needed' : 'needs a key'}: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
 })
 export const PortInUseError = defineError({
   code: 'port_in_use',

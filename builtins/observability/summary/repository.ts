@@ -10,8 +10,7 @@ import {
 
 /** SQL: whether goal `g` is no part of another goal of its agent, and not the task of a sub-agent. Others may have delegated it. */
 const OWN = `NOT EXISTS (SELECT 1 FROM goals_view p WHERE p.goal_id = g.parent_goal_id AND p.agent_id = g.agent_id)
-  AND EXISTS (SELECT 1 FROM agents_view a
-  WHERE a.agent_id = g.agent_id AND coalesce(a.root_agent_id, a.agent_id) = a.agent_id)`
+  AND g.agent_id IN (SELECT agent_id FROM agents_view WHERE coalesce(root_agent_id, agent_id) = agent_id)`
 const ENDED = `FROM goals_view g WHERE completed_at >= ? AND ${OWN}`
 
 export interface GoalCount {
@@ -58,9 +57,12 @@ export function countEndedGoals(store: Store, since: number): Promise<GoalCount[
 /** Returns the goals that ended since a time, newest first, at most `limit` of each agent. */
 export function endedGoals(store: Store, since: number, limit: number): Promise<EndedGoalRow[]> {
   return store.all(
-    `SELECT goal_id, agent_id, objective, status, unconfirmed, result, completed_at FROM (
-       SELECT g.*, row_number() OVER (PARTITION BY agent_id ORDER BY completed_at DESC, goal_id) AS place ${ENDED}) AS ended
-     WHERE place <= ? ORDER BY completed_at DESC, goal_id`,
+    // Only the keys are sorted: results are long, and `blocked` of the view takes subqueries.
+    `SELECT goal_id, agent_id, objective, status, unconfirmed, result, completed_at FROM goals_view WHERE goal_id IN (
+       SELECT goal_id FROM (
+         SELECT g.goal_id, row_number() OVER (PARTITION BY g.agent_id ORDER BY completed_at DESC, g.goal_id) AS place
+         ${ENDED}) AS ended WHERE place <= ?)
+     ORDER BY completed_at DESC, goal_id`,
     [since, limit],
   )
 }

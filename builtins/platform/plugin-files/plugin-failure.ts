@@ -1,6 +1,10 @@
 import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describeIssues, errorMessage, issuesOf, SvcError, z } from '#kernel'
 import { PluginError } from './contract.ts'
+
+/** Folder of the built program, some of whose files are loaded only when they are needed. */
+const PROGRAM = fileURLToPath(new URL('.', import.meta.url))
 
 /** Returns the place in the plugin's files that an error points at: the file, and the line if it is known. */
 export function locateError(error: unknown, origin: string): string {
@@ -39,6 +43,8 @@ function missingIn(sentence: string): string | undefined {
 
 /** Suggests what to import instead of a specifier that was not found. */
 function remedyOf(specifier: string): string {
+  if (specifier.startsWith(PROGRAM))
+    return 'the program on disk was replaced after this process started; restart it with svc restart'
   if (/^[./]/.test(specifier)) return 'there is no such file'
   const name = packageOf(specifier)
   if (!name) return "import a file by its relative path, such as './helper.ts'"

@@ -87,13 +87,13 @@ export function agentsDueByCycle(store: Store): Promise<string[]> {
 
 /**
  * Returns schedules whose times are ahead of the clock because it was set back.
- * @param latest_fired_at the latest time at which a cron schedule may have fired without being returned
+ * @param latest the latest time at which a cron schedule may have fired, or been created, without being returned
  */
-export function schedulesAhead(store: Store, latest_fired_at: number, now: number): Promise<ScheduleRow[]> {
+export function schedulesAhead(store: Store, latest: number, now: number): Promise<ScheduleRow[]> {
   return store.all<ScheduleRow>(
     `${SELECT_SCHEDULES} WHERE s.enabled = 1 AND s.next_at IS NOT NULL
-     AND (s.cron IS NOT NULL AND s.last_fired_at > ? OR s.every_ms IS NOT NULL AND s.next_at > ? + s.every_ms) LIMIT 100`,
-    [latest_fired_at, now],
+     AND (s.cron IS NOT NULL AND coalesce(s.last_fired_at, s.created_at) > ? OR s.every_ms IS NOT NULL AND s.next_at > ? + s.every_ms) LIMIT 100`,
+    [latest, now],
   )
 }
 

@@ -34,8 +34,9 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
   const now = svc.clock.ms()
   const moved = await schedulesAhead(store, now + SET_BACK_MS, now)
   for (const row of moved) {
-    const { schedule_id, next_at } = row
-    await store.apply([moveSlot({ schedule_id, was: next_at as number, next_at: await slotAfter(row, now, now) })])
+    const { schedule_id, next_at: was } = row
+    const next_at = await slotAfter(row, now, now)
+    if (next_at !== was) await store.apply([moveSlot({ schedule_id, was: was as number, next_at })])
   }
   const paused = await dueWhilePaused(store, now)
   if (paused.length > 0)

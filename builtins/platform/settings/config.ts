@@ -368,11 +368,14 @@ export class Config implements Configuration {
     return Object.fromEntries(changes.map(({ path }) => [path.join('.'), classOf(path)]))
   }
 
-  /** Returns all keys that can be written, also those of plugins that wait for valid values. */
+  /** Returns all keys that can be written, also those of plugins that wait for valid values, which load with them. */
   #writable(): ConfigKeys {
     const keys = new ConfigKeys()
     const waiting = [...this.#waiting.values()].flat().filter(({ path }) => !this.#keys.get(path))
-    keys.add([...this.#keys.all(), ...waiting])
+    keys.add([
+      ...this.#keys.all(),
+      ...waiting.map(key => ({ ...key, meta: { ...key.meta, reload: 'applied' as const } })),
+    ])
     return keys
   }
 

@@ -248,4 +248,16 @@ describe('a database of an older version', () => {
     expect(await readdir(at(cwd, ''))).not.toContain('migration.lock')
     expect(await daemon.end('SIGTERM')).toBe(0)
   })
+
+  it('is migrated by a command that reads too, which says so and names the copy', async () => {
+    await using dir = await project(FAST)
+    const cwd = dir.path
+    await dir.write({ '.svc/.keep': '' })
+    openOlder(at(cwd)).close()
+    const { code, stderr } = await svc(['status'], { cwd })
+    const [copy] = await readdir(at(cwd, 'backups'))
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^svc: warning: the database was migrated from schema version 1 to \d+; /m)
+    expect(stderr).toContain(`${copy} is a copy of it`)
+  })
 })

@@ -1,10 +1,13 @@
-import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { install, tsx } from '../../spec/authors.ts'
 import { tempDir } from '../../support/temp.ts'
 import { svc } from '../../support/vitest/warm.ts'
 
+const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
 
 describe('svc init', () => {
@@ -31,6 +34,20 @@ describe('svc init', () => {
     expect(again.stdout).not.toMatch(/^ +made/m)
     expect(await readFile(join(dir.path, '.svc/config.yaml'), 'utf8')).toBe('daemon:\n  heartbeat: 3\n')
     expect(await readFile(join(dir.path, 'profiles/coder.yaml'), 'utf8')).toBe('name: mine\nrole: mine\n')
+  })
+
+  it.skipIf(process.getuid?.() !== 0)('works for a user id without an account and without HOME', async () => {
+    await using dir = await tempDir()
+    await chown(dir.path, 54_321, 54_321)
+    await chmod(dir.path, 0o755)
+    const env = { PATH: process.env['PATH'] }
+    const run = (uid: number, ...words: string[]) =>
+      spawnSync(process.execPath, [PROGRAM, ...words], { cwd: dir.path, uid, gid: uid, env, encoding: 'utf8' })
+    expect(run(54_321, 'init')).toMatchObject({ status: 0, stderr: '' })
+    expect(run(54_321, 'spawn', 'coder')).toMatchObject({ status: 0, stderr: '' })
+    // Another user cannot see whether a daemon runs.
+    const refused = `svc: ${join(dir.path, '.svc')} cannot be opened: this user may not; run svc as the user to whom it`
+    expect(run(54_322, 'stop')).toMatchObject({ status: 1, stderr: expect.stringContaining(refused) })
   })
 
   it('makes the folder of a project private, and leaves the usual mode to new folders above it', async () => {

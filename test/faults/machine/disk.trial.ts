@@ -78,6 +78,7 @@ describe('a full disk', () => {
     await until(async () => (await health(other)).health === 'stalled')
     expect((await health(other)).problem).toBe('its loop fails; svc logs shows the error')
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/Heartbeats of the daemon \(PID \d+\) fail/)
+    expect((await svc(['status'], { cwd: dir.path })).stdout).toMatch(/^The daemon's heartbeats fail: The disk /m)
     expect((await svc(['daemon'], { cwd: dir.path })).stdout).toMatch(/^daemon +stalled \(PID .*\): The disk /m)
     expect((await svc(['doctor'], { cwd: dir.path })).stdout).toMatch(/^fail +disk +Only 0 MiB free/m)
     const why = async () => (await svc(['why', 'coder'], { cwd: dir.path })).stdout

@@ -83,6 +83,7 @@ describe('an address that others can reach', () => {
       for (const env of [{}, { SVC_API_KEY: '  ' }]) {
         const error = await startRestServer({ env, at: { host, port: 0 } }).catch(error => error)
         expect(error.message).toMatch(/server\.api_key.*SVC_API_KEY|the host name cannot be resolved/)
+        if (host === '127.0.0.2') expect(error.message).toContain('The host "127.0.0.2" needs a key: ')
         expect(error.exit).toBe(1)
       }
     },

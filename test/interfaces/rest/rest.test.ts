@@ -198,6 +198,16 @@ describe('an operation over HTTP', () => {
     },
   )
 
+  it('takes an empty body in chunks for no body', async () => {
+    const { url, ask } = await startKitchenServer()
+    const headers = { 'content-type': 'application/json' }
+    const body = new ReadableStream({ start: stream => stream.close() })
+    const filled = await fetch(`${url}/cups/7/fill`, { method: 'POST', headers, body, duplex: 'half' } as RequestInit)
+    expect(filled.status).toBe(200)
+    const lacking = await ask('/cups', { method: 'POST', headers: { ...headers, 'transfer-encoding': 'chunked' } })
+    expect(lacking.json).toMatchObject({ status: 422, code: 'invalid_input' })
+  })
+
   it('answers 204 without a body', async () => {
     const { ask } = await startKitchenServer()
     const broken = await ask('/cups/7', { method: 'DELETE' })

@@ -301,7 +301,7 @@ export default definePlugin({ name: 'waits', config: z.object({ city: z.string()
     /waits\.citi: is not a known key; did you mean .*waits\.city/,
   )
   expect((await set({ city: 'O' })).json.detail).toMatch(/waits\.city: must have at least 2 characters/)
-  expect((await set({ city: 'Oslo' })).status).toBe(200)
+  expect((await set({ city: 'Oslo' })).json.reload).toEqual({ 'plugins.config.waits.city': 'applied' })
   await home.kernel.host.apply()
   expect(state()).toBe('live')
   expect((await ask({ hostname, port, path: '/config' })).json.effective.plugins.config.waits).toEqual({

@@ -55,6 +55,7 @@ describe('the world toolkit', () => {
     expect(await home.use('quit_job')).toContain('you have no job to quit')
     expect(await home.use('offer_service', {})).toContain('say in `title` what you offer')
     expect(await home.use('gamble', { wager: -5 })).toContain('wager')
+    expect(await home.use('gamble', { type: 'lottery' })).toContain('has an unknown key: type')
     expect(await home.use('buy_service', { offer_id: 'offer-x', request: 'Do it' })).toContain('query_type market')
     expect(await home.use('offer_service', { withdraw: 'offer-x' })).toContain('you have no offer "offer-x"')
     expect(await home.use('pay_agent', { to: 'nobody', amount: 1 })).toContain('No agent has the id or name "nobody"')

@@ -540,9 +540,8 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
   const returns = (name: string, result: () => unknown) =>
     tool({ name, description: 'Returns something.', parameters: z.object({}), execute: result })
   // Converting a large file byte by byte would block the process for seconds.
-  const unreadable = Object.defineProperty(new Uint8Array(1), 'length_in_text', {
-    enumerable: true,
-    get() {
+  const unreadable = Object.assign(Buffer.alloc(1), {
+    toJSON() {
       throw new Error('the bytes were read')
     },
   })
@@ -553,7 +552,8 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
         returns('stream', async function* () {
           yield 'a word'
         }),
-        returns('map', () => ({ found: new Map([['a', 1]]), file: unreadable })),
+        returns('map', () => ({ found: [new Map([['a', 1]])] })),
+        returns('file', () => ({ files: [{ file: unreadable }] })),
         returns('loop', () => {
           const node: Record<string, unknown> = {}
           return Object.assign(node, { next: node })
@@ -563,18 +563,20 @@ it('a tool whose result JSON cannot represent returns an error that says so', as
       svc.toolkit({ name: 'odd', tools })
     },
   })
-  const { script, requests } = scriptCalls({ name: 'stream' }, { name: 'map' }, { name: 'loop' }, { name: 'plain' })
-  await using home = await testHostWithModel(script, { builtins: [odd] })
+  const { script, requests } = scriptCalls(...['stream', 'map', 'plain', 'file', 'loop'].map(name => ({ name })))
+  const files = { 'profiles/worker.yaml': 'name: worker\nrole: keeps order\nmax_steps: 8\n' }
+  await using home = await testHostWithModel(script, { builtins: [odd], files })
   await driven(home)
   const results = requests.at(-1)!.body.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
   const unwritableResult = (why: string) => `Error: the tool returned a result that cannot be converted to text: ${why}`
   expect(results).toEqual([
     unwritableResult('it contains AsyncGenerator'),
-    unwritableResult('it contains Map, Uint8Array'),
-    unwritableResult('Converting circular structure to JSON'),
+    unwritableResult('it contains Map'),
     '{"at":"1970-01-01T00:00:00.000Z","none":{},"list":[],"count":"5"}',
+    unwritableResult('it contains Uint8Array'),
+    unwritableResult('Converting circular structure to JSON'),
   ])
-  for (const name of ['stream', 'map', 'loop'])
+  for (const name of ['stream', 'map', 'file', 'loop'])
     expect(home.logged(`a call of the tool ${name} failed: the tool returned a result`)).toHaveLength(1)
 })
 

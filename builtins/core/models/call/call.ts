@@ -2,6 +2,7 @@ import { errorMessage, type Log, type Ports, SvcError } from '#kernel'
 import { crashPoint } from '#lib/crash-point'
 import { MissingDependencyError } from '#lib/errors'
 import { orAbort } from '#lib/or-abort'
+import { maskText, secretsIn } from '#lib/secrets'
 import type { Price } from '../catalogue/catalogue.ts'
 import type { Target } from '../catalogue/names.ts'
 import {
@@ -35,7 +36,7 @@ const MAX_PROVIDER_DATA_CHARS = 256 * 1024
 const MAX_NAME_CHARS = 128
 
 export interface CallSettings {
-  ports: Pick<Ports, 'clock' | 'random' | 'ids'>
+  ports: Pick<Ports, 'clock' | 'random' | 'ids' | 'env'>
   log: Log
   price: Price | 'free' | undefined
   call_id: string
@@ -134,7 +135,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
     for (let n = 0; ; n++) {
       const pass = await governor.enter(to.id, total.signal, queue).catch(error => {
         const isRefused = error instanceof SvcError && !(error instanceof ModelError) && !signal.aborted
-        throw isRefused ? refusal(error) : giveUp(failureOf(to, error, signal))
+        throw isRefused ? refusal(error) : giveUp(failureOf(to, error, signal, settings))
       })
       await settings.admit().catch(error => {
         pass.leave('unknown')
@@ -143,7 +144,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
       if (total.signal.aborted) {
         // Stopped while its budget was being reserved, so the provider was not called and charges nothing.
         pass.leave('unknown')
-        throw giveUp(failureOf(to, total.signal.reason, signal))
+        throw giveUp(failureOf(to, total.signal.reason, signal, settings))
       }
       const received: ReceivedCall = {
         text: '',
@@ -168,7 +169,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
         return Object.freeze({ ...answerOf(received, to, request, ports), spend: Object.freeze(spend()) })
       } catch (error) {
         if (!(error instanceof SvcError || total.signal.aborted)) logFault(error, to, request, settings)
-        const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal)
+        const failure = error instanceof MissingDependencyError ? undefined : failureOf(to, error, signal, settings)
         const wait_s = failure ? waitOf(n, failure, call_id, settings) : 0
         pass.leave(failure ?? 'unknown', wait_s * 1000)
         if (!failure) throw error
@@ -328,14 +329,14 @@ async function pause(
   await ports.clock.sleep(seconds * 1000, signal)
 }
 
-function failureOf(to: Target, error: unknown, stop: AbortSignal): ModelError {
+function failureOf(to: Target, error: unknown, stop: AbortSignal, { ports }: CallSettings): ModelError {
   if (stop.aborted) {
     const why = `the call was stopped (${trim(errorMessage(stop.reason))})`
     const billed = !(error instanceof ModelError) || error.billed
     return fault(to, why, { kind: 'stopped', transient: false, billed }, stop.reason)
   }
   if (error instanceof ModelError) return error
-  return fault(to, trim(errorMessage(error)), {}, error)
+  return fault(to, trim(maskText(errorMessage(error), secretsIn(ports.env))), {}, error)
 }
 
 /** Logs where a provider threw: what is no ModelError is an error in its code, and the message names no place. */

@@ -20,7 +20,7 @@ export type LoadAnthropic = () => Promise<{ Anthropic: typeof Anthropic }>
 /** Provider of Anthropic's models, through Anthropic's own package. */
 export function anthropic(
   endpoint: Endpoint,
-  ports: Pick<Ports, 'fetch' | 'clock'>,
+  ports: Pick<Ports, 'fetch' | 'clock' | 'env'>,
   load: LoadAnthropic = () => import('@anthropic-ai/sdk'),
 ): ModelProvider {
   const { name, base_url, key, key_env, needs_key } = endpoint
@@ -57,7 +57,7 @@ export function anthropic(
       .create({ ...anthropicRequest(request), stream: true }, { signal })
       .withResponse()
       .catch(error => {
-        throw faultOf(error, model, endpoint, ports.clock)
+        throw faultOf(error, model, endpoint, ports)
       })
     try {
       refuseWebPage(endpoint, model, pieces.response)
@@ -69,7 +69,7 @@ export function anthropic(
         yield* events.take(piece)
       }
     } catch (error) {
-      throw Object.assign(faultOf(error, model, endpoint, ports.clock), { interrupted: true })
+      throw Object.assign(faultOf(error, model, endpoint, ports), { interrupted: true })
     }
   }
 
@@ -83,7 +83,7 @@ export function anthropic(
       refuseWebPage(endpoint, model, answer.response)
       return eventsOfAnswer(answer.data)
     } catch (error) {
-      throw faultOf(error, model, endpoint, ports.clock)
+      throw faultOf(error, model, endpoint, ports)
     }
   }
 

@@ -1,5 +1,5 @@
-import { type Clock, describeIssues, errorMessage, issuesOf, z } from '#kernel'
-import { SHORTEST_SECRET } from '#lib/secrets'
+import { type Clock, describeIssues, errorMessage, issuesOf, type Ports, z } from '#kernel'
+import { maskText, secretsIn } from '#lib/secrets'
 import { overflowIn } from '../context/overflow.ts'
 import { ModelError, type ModelFailure } from '../contract.ts'
 import { type Endpoint, pathRemedy } from './endpoints.ts'
@@ -27,16 +27,17 @@ const UNREACHED =
 /** Length of the beginning, and of the end, of a provider's message that is searched. */
 const MESSAGE_CHARS = 2_000
 
-/** Converts any provider error to a `ModelError` with a one-line message and whether to try again. Keys are masked. */
-export function faultOf(error: unknown, model: string, endpoint: Endpoint, clock: Pick<Clock, 'ms'>): ModelError {
+type FaultPorts = Pick<Ports, 'clock' | 'env'>
+
+/**
+ * Converts any provider error to a `ModelError` with a one-line message and whether to try again. Secrets of the
+ * environment are masked.
+ */
+export function faultOf(error: unknown, model: string, endpoint: Endpoint, ports: FaultPorts): ModelError {
   if (error instanceof ModelError) return error
-  const { problem: described, ...facts } = describe(error, endpoint, clock)
-  const problem =
-    facts.http_status === 404 && !/\bmodel\b/i.test(described) ? described + pathRemedy(endpoint) : described
-  const { key = '' } = endpoint
-  // A shorter key, such as "ollama", is no secret and may be part of other words.
-  const safeProblem = key.length >= SHORTEST_SECRET ? problem.replaceAll(key, '***') : problem
-  return new ModelError({ model, problem: safeProblem }, { cause: error, ...facts })
+  const { problem, ...facts } = describe(error, endpoint, ports)
+  const remedy = facts.http_status === 404 && !/\bmodel\b/i.test(problem) ? pathRemedy(endpoint) : ''
+  return new ModelError({ model, problem: problem + remedy }, { cause: error, ...facts })
 }
 
 interface Description {
@@ -51,7 +52,8 @@ interface Description {
   parameter?: string
 }
 
-function describe(error: unknown, { base_url, start }: Endpoint, clock: Pick<Clock, 'ms'>): Description {
+function describe(error: unknown, { base_url, start }: Endpoint, { clock, env }: FaultPorts): Description {
+  const brief = (text: unknown) => shorten(text, secretsIn(env))
   if (error instanceof z.ZodError) {
     return {
       problem: `${base_url} sent an answer that does not match its protocol (${describeIssues(issuesOf(error).slice(0, 1))}); check the base URL`,
@@ -65,12 +67,12 @@ function describe(error: unknown, { base_url, start }: Endpoint, clock: Pick<Clo
   if (error instanceof RangeError) return { problem: error.message, kind: 'broken', transient: false }
   const { status, headers, error: sent, code } = error as ApiError
   const body = sent?.error ?? sent
-  if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error)
+  if (typeof status === 'number') return refusal(status, retryAfterOf(headers, clock), body, error, brief)
   if (body && typeof body === 'object') {
     const overflow = overflowIn(0, `${body.code ?? ''} ${body.type ?? ''} ${shortenMessage(body.message ?? '')}`)
     if (overflow) return isOverflow(`${base_url} reported: ${brief(body.message ?? code)}`, overflow)
     // LM Studio's answer for an unknown path, with HTTP 200.
-    if (/unexpected endpoint/i.test(String(body.message))) return refusal(404, undefined, body, error)
+    if (/unexpected endpoint/i.test(String(body.message))) return refusal(404, undefined, body, error, brief)
     const kind = body.type === 'overloaded_error' ? 'overloaded' : 'server_error'
     return { problem: `${base_url} reported: ${brief(body.message ?? code)}`, kind }
   }
@@ -92,6 +94,7 @@ function refusal(
   retryAfter: number | undefined,
   body: Reported | undefined,
   error: unknown,
+  brief: (text: unknown) => string,
 ): Description {
   // Where the body is no JSON, the SDK's message begins with the status.
   const plain = errorMessage(error).replace(`${status} `, '')
@@ -175,8 +178,9 @@ function shortenMessage(message: unknown): string {
   return text.length > 2 * MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)} ${text.slice(-MESSAGE_CHARS)}` : text
 }
 
-function brief(text: unknown): string {
-  const line = shortenMessage(text ?? 'no reason given')
+/** Returns the beginning of a message on one line. Secrets are masked first: of one that is cut, a part would stay. */
+function shorten(text: unknown, secrets: readonly string[]): string {
+  const line = shortenMessage(maskText(String(text ?? 'no reason given'), secrets))
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
   return (line.length > 300 ? `${line.slice(0, 300)}…` : line).replace(/\.$/, '')

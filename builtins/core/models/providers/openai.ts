@@ -24,7 +24,7 @@ import { probe } from './probe.ts'
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /** Provider for any server that speaks OpenAI's chat completions, using the `openai` package. */
-export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>): ModelProvider {
+export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock' | 'env'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
   const { availability, reach, firstModel, listModels, explainMissing, contextWindow, vision } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
@@ -62,7 +62,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
-    const fault = (error: unknown) => faultOf(error, model, endpoint, ports.clock)
+    const fault = (error: unknown) => faultOf(error, model, endpoint, ports)
     return new LazyStream(async () => {
       refuseWithoutKey(endpoint, model)
       const data = chunks(ports.clock)
@@ -87,7 +87,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         ? await eventsOfStream(response, ports.clock)
         : eventsOfCompletion(await response.json())
     } catch (error) {
-      throw await withMissing(faultOf(error, model, endpoint, ports.clock), request)
+      throw await withMissing(faultOf(error, model, endpoint, ports), request)
     }
   }
 

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { errorMessage, type Ports, SvcError } from '#kernel'
-import { CannotWriteError } from '../contract.ts'
+import { CannotWriteError, NotPermittedError } from '../contract.ts'
 
 type Files = Ports['files']
 
@@ -45,13 +45,15 @@ export function cannotWrite(path: string, cause: unknown): Error {
 const MKDIR_ERRORS = ['EACCES', 'EPERM', 'ENOENT', 'EEXIST', 'ENOTDIR']
 
 /**
- * Replaces the error of a folder that cannot be made, or of a read-only file system, by one that says what to do;
- * returns others unchanged.
+ * Replaces the error of a folder that cannot be made, of a read-only file system, or of another user's file, by one
+ * that says what to do; returns others unchanged.
  */
-export function explainUnwritable(error: unknown): unknown {
+export function explainFileError(error: unknown): unknown {
   const { code, path, syscall } = error as NodeJS.ErrnoException
+  if (error instanceof SvcError || path === undefined) return error
   const isUnwritable = code === 'EROFS' || (syscall === 'mkdir' && MKDIR_ERRORS.includes(code ?? ''))
-  return isUnwritable && path !== undefined && !(error instanceof SvcError) ? cannotWrite(path, error) : error
+  if (isUnwritable) return cannotWrite(path, error)
+  return code === 'EACCES' ? new NotPermittedError({ path }, { cause: error }) : error
 }
 
 function explain(error: unknown): { problem: string; remedy: string } {

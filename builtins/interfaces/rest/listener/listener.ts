@@ -51,7 +51,7 @@ async function listenTcp(parts: ListenerParts, host: string, port: number): Prom
   }
   const { address, wide, shared } = await resolveHost(host)
   if (wide && !parts.config.api_key) {
-    if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host })
+    if (parts.svc.ports.env.SVC_API_ALLOW_INSECURE !== '1') throw new WideBindError({ host, shared })
     parts.svc.log.warn({}, `SVC_API_ALLOW_INSECURE: anyone who reaches ${address} may use the API without a key`)
   }
   const weakness = shared ? weaknessOf(parts.config.api_key) : undefined

@@ -72,7 +72,7 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   app.removeAllContentTypeParsers()
   // Protocols report an invalid body in their own format.
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
-    request.routeOptions.config.protocol ? bytes : parseBody(bytes),
+    request.routeOptions.config.protocol ? bytes : bytes.length === 0 ? undefined : parseBody(bytes),
   )
   // Any page in a browser can send a form to any address, so a route must ask for forms.
   app.addContentTypeParser(FORM, { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
@@ -165,10 +165,15 @@ async function answer(
   const left = await hiddenCount(operation, input, svc)
   if (left > 0) reply.header('x-hidden-count', String(left))
   const notice = await noticeOf(operation, input, call.tenant, svc)
-  if (notice) reply.header('x-notice', notice)
+  if (notice) reply.header('x-notice', headerValue(JSON.parse(hide(JSON.stringify(notice)))))
   if (operation.http.headers) reply.headers(operation.http.headers(input as never))
   const text = request.headers.accept === 'text/plain' ? operation.render?.(output as never) : undefined
   return sendOutput(reply, operation.http, output, { text, hide })
+}
+
+/** Returns text that a header can have: paths and errors of other programs may have further characters. */
+function headerValue(text: string): string {
+  return text.replace(/[^ -~]+/g, '?')
 }
 
 /**

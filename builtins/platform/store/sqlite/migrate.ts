@@ -47,7 +47,8 @@ export async function migrate(database: Database, ports: Ports, log?: Log): Prom
   })
   await umzug.up()
   await makeShrinkable(database)
-  log?.info(
+  // A command such as svc status shows warnings only, and an older version refuses the migrated database.
+  log?.warn(
     { from, to: MIGRATIONS.length, copy },
     `the database was migrated from schema version ${from} to ${MIGRATIONS.length}; ${copy} is a copy of it as it was before`,
   )

@@ -69,7 +69,8 @@ export function worldToolkit(svc: PluginHandle): Toolkit {
         name: 'gamble',
         description:
           'Bet at blackjack (any wager) or buy a lottery ticket (fixed price). On average you lose at blackjack.',
-        parameters: z.object({
+        // With its defaults, a call without the wager that it misspells would still cost money.
+        parameters: z.strictObject({
           game: z.enum(['blackjack', 'lottery']).default('blackjack'),
           wager: money.optional().describe('Wager for blackjack, in credits; at most your balance'),
         }),

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { definePlugin, z } from '#kernel'
+import { DaemonStatusParts } from '#platform/daemon/contract'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
 import approvals from '#safety/approvals/index'
 import { tool } from '#tools/toolkits/contract'
+import { startServer } from '../../../interfaces/start-server.ts'
 import {
   fault,
   runHeartbeat,
@@ -301,5 +303,19 @@ describe('a goal', () => {
     await home.kernel.invoke('goals.abandon', { goal_id: top })
     expect((await goalsOf(home, id)).map(goal => goal.status)).toEqual(['abandoned', 'abandoned', 'abandoned'])
     await expect(add('Paint the wall', below)).rejects.toMatchObject({ code: 'goal_ended' })
+  })
+})
+
+describe('the notice above the status of all agents', () => {
+  it('names some of the problems of modules, in characters that a header can have, and without secrets', async () => {
+    const read = async () => ({
+      problems: ['a server can\u2019t start:\n/home/ren\u00e9 sk-canary-1234567890', 'b', 'c', 'd', 'e'],
+    })
+    const ailing = definePlugin({ name: 'ailing', setup: svc => svc.add(DaemonStatusParts, { name: 'ailing', read }) })
+    const home = await startServer({ builtins: [ailing], env: { SOME_API_KEY: 'sk-canary-1234567890' } })
+    home.kernel.heartbeat.start()
+    const { status, headers } = await home.ask('/status')
+    expect(status).toBe(200)
+    expect(headers['x-notice']).toBe('a server can?t start:?/home/ren? ***; b; c; 2 more problems: svc daemon')
   })
 })

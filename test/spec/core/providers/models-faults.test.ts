@@ -276,3 +276,14 @@ test('a key never appears in an error', async () => {
   expect((await failing()).message).toContain('HTTP 401: Incorrect API key provided: ***.')
   expect(JSON.stringify(host.log)).not.toContain(key)
 })
+
+test('a secret never appears in an error, not in part and not that of another provider', async () => {
+  const key = 'sk-canary-1234567890'
+  const other = 'gsk-raven-0987654321'
+  const long = `${'x'.repeat(290)} ${key}`
+  const { failing } = await testHostForModels([refuse(400, `${other} is no key`), refuse(400, long)], {
+    env: { OPENAI_API_KEY: `${key}\n`, GROQ_API_KEY: other },
+  })
+  expect((await failing()).message).toContain('HTTP 400: *** is no key')
+  expect((await failing()).message).toMatch(/x \*\*\*\.$/)
+})

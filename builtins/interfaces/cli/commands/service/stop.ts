@@ -59,6 +59,8 @@ export async function stopDaemons(
   const { program, ports } = context
   const svc = join(root, '.svc')
   const found = await program.findDaemons(ports, svc)
+  // In a folder that this user cannot read, a daemon may run all the same.
+  if (found.length === 0) await ports.files.readdir(svc)
   for (const each of found) if (!each.alive) await removeFiles(ports, svc, each)
   const running = found.filter(({ alive }) => alive).reverse()
   const matching = running.filter(({ holder }) => pid === undefined || holder.pid === pid)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import { defineError, type Ports } from '#kernel'
+import { homeFolder } from '#lib/home-folder'
 import { succeeds } from '#lib/succeeds'
 import { replaceFile } from '#lib/yaml'
 import type { Context, HandWritten } from '../../context.ts'
@@ -92,7 +92,7 @@ function unitOf(root: string, ports: Ports): { name: string; file: string } {
 }
 
 function unitFolder({ env }: Ports): string {
-  return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'systemd', 'user')
+  return join(env.XDG_CONFIG_HOME || join(env.HOME || homeFolder(), '.config'), 'systemd', 'user')
 }
 
 /**
