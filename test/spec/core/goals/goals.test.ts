@@ -309,6 +309,16 @@ describe('a pursuit', () => {
     expect((await goalsOf(home, id))[0]?.result).toContain('The model declined')
   })
 
+  it('is not abandoned for an apology alone', async () => {
+    await using home = await testHostWithModel(
+      script(text('The sum is 4.'), text('I apologize for the confusion. The goal is reached.')),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', unconfirmed: true })
+  })
+
   it('survives a failing model: the goal stays active, and the agent gives the reason and waits longer each time', async () => {
     await using home = await testHostWithModel(script(fault('500')), {
       config: { daemon: { max_retries: 0, max_failures: 2 } },
