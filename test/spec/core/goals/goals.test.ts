@@ -276,6 +276,17 @@ describe('a pursuit', () => {
     },
   )
 
+  it('is refused once when a summary without evidence names a missing file', async () => {
+    const claim = finish('I have saved it to report.md.')
+    await using home = await testHostWithModel(script(claim, claim))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(home.server.requests.at(-1)?.prompt).toContain(
+      'the goal is not finished: The file "report.md" does not exist in your workspace. Do what is missing',
+    )
+  })
+
   it('does not end beside a call that failed, because the answer was written before its result', async () => {
     const failing = toolCall('file_read', { path: 'ledger.md' })
     await using home = await testHostWithModel(
