@@ -196,14 +196,24 @@ export const endSubAgent = defineEffect({
   }),
 })
 
-/** Counts a cycle before it runs, so that a sub-agent whose process crashes every time also reaches its limit. */
+const LAST_CYCLE =
+  'This is your last cycle. Call finish_goal in it, with what you have by then: otherwise I get no result.'
+
+/**
+ * Counts a cycle before it runs, so that a sub-agent whose process crashes every time also reaches its limit. A
+ * sub-agent cannot see its cycles, so it is sent an instruction when the last of several begins.
+ */
 export const countCycle = defineEffect({
   name: 'sub_agents.count_cycle',
   schema: z.object({ sub_agent_id: z.string() }),
-  statements: ({ sub_agent_id }) => ({
-    sql: 'UPDATE sub_agents SET cycles = cycles + 1 WHERE sub_agent_id = ?',
-    params: [sub_agent_id],
-  }),
+  statements: ({ sub_agent_id }, now) => [
+    { sql: 'UPDATE sub_agents SET cycles = cycles + 1 WHERE sub_agent_id = ?', params: [sub_agent_id] },
+    {
+      sql: `INSERT INTO sub_agent_instructions (instruction_id, sub_agent_id, message, created_at)
+        SELECT ?, sub_agent_id, ?, ? FROM sub_agents WHERE sub_agent_id = ? AND cycles = max_cycles AND max_cycles > 1`,
+      params: [`last-${sub_agent_id}`, LAST_CYCLE, now, sub_agent_id],
+    },
+  ],
 })
 
 export const markReported = defineEffect({

@@ -41,8 +41,8 @@ async function aboutNote(store: Store, { reply_to }: A2AMessage, reader: string)
   // Another program's line may name any message; what others wrote stays between fences.
   if (original?.from_agent !== reader) return ''
   const words = original.body.replace(/\s+/g, ' ')
-  const whose =
-    original.pattern_id === null ? `your ${original.type}` : `the ${original.type} that a pattern sent in your name`
+  const type = original.type === 'delegate' ? 'delegation' : original.type
+  const whose = original.pattern_id === null ? `your ${type}` : `the ${type} that a pattern sent in your name`
   return `; it answers ${whose} ${JSON.stringify(words.length > QUOTED ? `${words.slice(0, QUOTED - 1)}…` : words)}`
 }
 

@@ -22,7 +22,14 @@ export function patternsToolkit(svc: PluginHandle, runner: PatternRunner): Toolk
         parameters: z.object({
           pattern: z.string().min(1).max(64),
           participants: z.array(z.string().min(1).max(128)).min(1).max(50).describe('Names or ids of agents'),
-          task: z.string().trim().min(1).max(8_000),
+          task: z
+            .string()
+            .trim()
+            .min(1)
+            .max(8_000)
+            .describe(
+              'What to do, ask or discuss, with all that the others need to know; for a review, your work itself',
+            ),
           files: z
             .array(z.string().min(1))
             .max(10)

@@ -81,7 +81,7 @@ export interface Verdict {
 
 /**
  * Checks the criteria: files and commands first, then those that a model judges, and last, if all others are met, those
- * that the operator decides.
+ * that the operator decides. While the operator's answer is awaited, the others are not checked again.
  */
 export async function check(
   svc: PluginHandle,
@@ -90,6 +90,7 @@ export async function check(
   criteria: readonly AcceptanceCheck[],
 ): Promise<Verdict> {
   const effects: Effect[] = []
+  if (isAsked(criteria)) return decide(svc, claimed, [...criteria], effects)
   const checks = criteria.map(each => ({ ...each, met: null as boolean | null, problem: null as string | null }))
   const set = (each: AcceptanceCheck, problem: string | null) => {
     each.met = problem === null
@@ -109,12 +110,28 @@ export async function check(
     effects.push(effect)
     set(each, problem)
   }
-  const last = checks.find(({ operator }) => operator)
-  if (!last || !open()) return { checks, effects }
+  return open() && checks.some(({ operator }) => operator) ? decide(svc, claimed, checks, effects) : { checks, effects }
+}
+
+/** Returns whether all other criteria were met when the operator was asked. */
+function isAsked(criteria: readonly AcceptanceCheck[]): boolean {
+  return (
+    criteria.some(({ operator }) => operator) && criteria.every(({ operator, met }) => met === (operator ? null : true))
+  )
+}
+
+/** Decides the criteria that are left to the operator. */
+async function decide(
+  svc: PluginHandle,
+  claimed: Claimed,
+  checks: AcceptanceCheck[],
+  effects: Effect[],
+): Promise<Verdict> {
   const { question_id, answer } = await askAcceptance(svc, claimed)
   if (answer === null) return { checks, effects, waits: { waits_for: question_id } }
-  set(last, answer === ACCEPT ? null : `The operator does not accept it: ${answer}`)
-  return { checks, effects }
+  const met = answer === ACCEPT
+  const problem = met ? null : `The operator does not accept it: ${answer}`.slice(0, LONGEST)
+  return { checks: checks.map(each => (each.operator ? { ...each, met, problem } : each)), effects }
 }
 
 async function checkFileExists(svc: PluginHandle, reach: Reach, file: string): Promise<string | null> {

@@ -104,12 +104,13 @@ export class GoalClaimCheck {
   }
 
   /**
-   * Refuses an answer without `finish_goal` that cannot be true: once with what is missing, then for good. Where criteria
-   * are set, they decide.
+   * Refuses a summary without evidence that cannot be true, once with what is missing; an answer without `finish_goal`
+   * then for good. Where criteria are set, they decide.
    */
-  async #checkAnswer({ unconfirmed, summary }: Claim): Promise<string | undefined> {
+  async #checkAnswer({ unconfirmed, summary, evidence }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused, acceptance } = this.#goal
-    if (!unconfirmed || readAcceptance(acceptance).length > 0) return undefined
+    if (readAcceptance(acceptance).length > 0) return undefined
+    if (!unconfirmed && (claims_refused || evidence.length > 0)) return undefined
     const claim = `${this.#refused} ${summary}`
     const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, claim, this.#reach))
     if (missing.length === 0) return undefined
@@ -117,7 +118,9 @@ export class GoalClaimCheck {
     if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
     this.#refused = claim
     await this.#refuseOnce()
-    return `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
+    return unconfirmed
+      ? `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
+      : `${problem} Do what is missing; if the goal is reached all the same, call finish_goal again.`
   }
 
   async #checkAcceptance(claim: Claim): Promise<string | Rejection | Waiting | undefined> {

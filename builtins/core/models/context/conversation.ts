@@ -60,10 +60,16 @@ export function returnable(
 }
 
 /**
- * Returns the index at which the current turn begins: after the last user message that does not follow a tool result.
+ * Returns the index at which the current turn begins: after the last user message that does not follow tool results,
+ * directly or after other user messages.
  */
 export function turnStart(messages: readonly Message[]): number {
-  return messages.findLastIndex(({ role }, n) => role === 'user' && messages[n - 1]?.role !== 'tool') + 1
+  return messages.findLastIndex(({ role }, n) => role === 'user' && speakerBefore(messages, n) !== 'tool') + 1
+}
+
+/** Returns the role of the last message before a place that is not the user's. */
+function speakerBefore(messages: readonly Message[], place: number): Message['role'] | undefined {
+  return messages.slice(0, place).findLast(({ role }) => role !== 'user')?.role
 }
 
 /**

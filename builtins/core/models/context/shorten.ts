@@ -128,6 +128,11 @@ function withHints(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withHints(each)]))
 }
 
+/** Returns whether a text of the arguments ends as `clearedCalls` shortens it: models imitate the calls that they see. */
+export function imitatesHint(args: unknown): boolean {
+  return /\[… \d+ characters in all\]"/.test(JSON.stringify(args) ?? '')
+}
+
 /** Arguments in at most `SHORT` characters. */
 export function briefly(args: unknown): string {
   const text = JSON.stringify(withHints(args)) ?? ''

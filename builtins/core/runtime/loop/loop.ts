@@ -256,6 +256,8 @@ const CALL_MARKUP = /(?<!`)(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>)/
 /** Common beginnings of answers that claim no success. This heuristic can only delay or prevent the end of a goal. */
 const FAILURE =
   /^\W*(i['’]?m sorry|sorry|i apologi[sz]e|i can(no|['’])?t|i am (not able|unable)|i['’]m (not able|unable)|i won['’]t)\b/i
+/** An apology for something, or one that is a sentence of its own: it says nothing of success. */
+const APOLOGY = /^\W*(?:(?:i['’]?m |i am )?sorry|i apologi[sz]e)(?:\s*[.!]| (?:for|about)\b[^.!?,]*[.!,]?)\s*(?:but )?/i
 /** Common beginnings of refusals of a task. An apology, a question, or what tools are missing is an answer. */
 const REFUSAL =
   /^\W*(?:(?:i['’]?m|i am) (?:very )?sorry|sorry|i apologi[sz]e|unfortunately)?\W*(?:but )?i(?: can['’]?t| cannot| can not| won['’]t| will not|(?:['’]m| am) (?:not able|unable) to) (?:help|assist|comply|do (?:that|this|it)|fulfil|provide|continue|engage)\b/i
@@ -263,6 +265,6 @@ const REFUSAL =
 function isRefusal({ finish_reason, text }: ModelAnswer, { ends }: Pick<RunRequest, 'ends'>): boolean {
   if (finish_reason === 'content_filter') return true
   const beginning = text.slice(0, 300)
-  if (ends !== 'text') return FAILURE.test(beginning)
+  if (ends !== 'text') return FAILURE.test(beginning.replace(APOLOGY, ''))
   return REFUSAL.test(beginning) && !/\btools?\b/i.test(beginning) && !text.trimEnd().endsWith('?')
 }

@@ -1,5 +1,5 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
-import type { ContextUse, Message, ToolSpec } from '#core/models/contract'
+import { type ContextUse, imitatesHint, type Message, type ToolSpec } from '#core/models/contract'
 import {
   type Clock,
   type Effect,
@@ -18,7 +18,14 @@ import { ResultTextError, resultText } from '#lib/result-text'
 import { beginningWithin } from '#lib/text-tokens'
 import { isTree } from '#lib/tree'
 import type { Tool, ToolCall } from '#tools/toolkits/contract'
-import { type AnswerLimit, canonicalJson, isTooDeep, type PlannedCall, type RunRequest } from '../contract.ts'
+import {
+  type AnswerLimit,
+  canonicalJson,
+  FIND_TOOLS,
+  isTooDeep,
+  type PlannedCall,
+  type RunRequest,
+} from '../contract.ts'
 import { meantTool, unknownParameters, withOwnNames } from './meant-tool.ts'
 import { keepImages } from './tool-images.ts'
 
@@ -208,13 +215,17 @@ async function prepare(
   const tool = tools.find(name, offered)
   if (!tool) {
     const known = offered()
-      .map(spec => spec.name)
+      .map(spec => (spec.name === FIND_TOOLS ? `${FIND_TOOLS} (which finds others)` : spec.name))
       .join(', ')
     const closest = meantTool(name.slice(0, 100), tools.names)
     const hint = closest ? ` Did you mean ${closest}?` : ''
     const others = known ? `There are: ${known}` : 'You have no tools now: answer without a call.'
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} ${others}`)
   }
+  if (imitatesHint(given))
+    throw new Error(
+      `a text ends with "characters in all]", which marks what was removed from your view. ${NOT_RUN} Write the whole text.`,
+    )
   const parsed = await tool.parameters.safeParseAsync(given)
   if (parsed.success) return { tool, args: parsed.data }
   const faults =

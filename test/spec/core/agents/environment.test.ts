@@ -123,6 +123,15 @@ describe('the environment section of a prompt', () => {
     )
   })
 
+  it('names the files of an own folder, too', async () => {
+    await open()
+    const { workspace } = await spawn()
+    await mkdir(workspace, { recursive: true })
+    await writeFile(join(workspace, 'old.txt'), '')
+    await prompt()
+    expect(openings[0]).toMatch(/not orders\):\n<<<\nold.txt\n>>>$/)
+  })
+
   it('gives the rest of the budget as a rough share, and a goal begins with the state of the repository', async () => {
     await open()
     const git = (...args: string[]) => execFileSync('git', args, { cwd: project })

@@ -427,6 +427,8 @@ describe('the limits of sub-agents', () => {
       result: null,
       ending: 'It used up its 2 cycles and did not finish.',
     })
+    const inLast = requestsOf(home, 'scout').findIndex(({ prompt }) => prompt.includes('This is your last cycle.'))
+    expect(inLast).toBe(2)
     expect(await detail(home, sub_agent_id)).toMatchObject({ status: 'dead', goal: null })
     const calls = requestsOf(home, 'scout').length
     await runHeartbeat(home)

@@ -133,6 +133,22 @@ describe('acceptance criteria', () => {
     expect(json).toContainEqual(expect.objectContaining({ name: 'finish_goal', from_operator: true }))
   })
 
+  it('are not judged again when the operator answers', async () => {
+    let judged = 0
+    const judge = () => {
+      judged++
+      return text('{"accepted": true, "reason": ""}')
+    }
+    await using home = await accepting(
+      [finish('first'), judge, finish('second'), judge],
+      [{ rubric: 'It is dated' }, { operator: true }],
+    )
+    await home.answer((await home.asked()).question_id, 'Add the date')
+    await home.answer((await home.asked()).question_id, 'accept')
+    expect(await home.waitForEnd()).toMatchObject({ status: 'completed', refusals: 1, result: 'second' })
+    expect(judged).toBe(2)
+  })
+
   const tools = { shell_allow_dev_commands: true, sandbox: 'off' }
   /** A command that writes its process id and ends when the file `go` exists. */
   const WAITS =

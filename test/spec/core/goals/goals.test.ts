@@ -276,6 +276,17 @@ describe('a pursuit', () => {
     },
   )
 
+  it('is refused once when a summary without evidence names a missing file', async () => {
+    const claim = finish('I have saved it to report.md.')
+    await using home = await testHostWithModel(script(claim, claim))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(home.server.requests.at(-1)?.prompt).toContain(
+      'the goal is not finished: The file "report.md" does not exist in your workspace. Do what is missing',
+    )
+  })
+
   it('does not end beside a call that failed, because the answer was written before its result', async () => {
     const failing = toolCall('file_read', { path: 'ledger.md' })
     await using home = await testHostWithModel(
@@ -307,6 +318,16 @@ describe('a pursuit', () => {
     home.kernel.heartbeat.start()
     await until(home, 'goal_abandoned')
     expect((await goalsOf(home, id))[0]?.result).toContain('The model declined')
+  })
+
+  it('is not abandoned for an apology alone', async () => {
+    await using home = await testHostWithModel(
+      script(text('The sum is 4.'), text('I apologize for the confusion. The goal is reached.')),
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect((await goalsOf(home, id))[0]).toMatchObject({ status: 'completed', unconfirmed: true })
   })
 
   it('survives a failing model: the goal stays active, and the agent gives the reason and waits longer each time', async () => {

@@ -80,6 +80,19 @@ describe('mistakes of a model', () => {
     expect(results(home.server)[0]).toMatch(/there is no tool "lok"\. Did you mean look\?/)
   })
 
+  it('an unknown tool name is answered with how to find others', async () => {
+    await using home = await pursueGoal(toolCall('teleport', { n: 1 }))
+    expect(results(home.server)[0]).toMatch(
+      /there is no tool "teleport"\. There are: .*find_tools \(which finds others\)/,
+    )
+  })
+
+  it('a text that imitates the mark of shortened calls does not run', async () => {
+    await using home = await pursueGoal(toolCall('look', { n: 1, note: 'The beg[… 935 characters in all]' }))
+    expect(home.runs).toEqual([])
+    expect(results(home.server)[0]).toMatch(/removed from your view.*was not run.*Write the whole text/)
+  })
+
   it('a tool name from another harness is answered with the one used here', async () => {
     await using home = await pursueGoal(toolCall('ReadFile', { path: 'a' }))
     expect(results(home.server)[0]).toMatch(/there is no tool "ReadFile"\. Did you mean file_read\?/)

@@ -139,7 +139,10 @@ test('Anthropic gets its signed thinking back while its calls are answered, and 
   expect(messages[1]!.content.map(({ type }) => type)).toEqual(['thinking', 'text', 'tool_use'])
   expect(messages[1]!.content[0]).toEqual({ type: 'thinking', thinking: 'A box.', signature: SIGNATURE })
   const turn = [GOAL, ...storedMessages(first), ...storedMessages(second)]
-  await anthropic(turn)
+  // Messages of the operator that come after results belong to the same turn.
+  await anthropic([...turn, { role: 'user', content: 'Be quick.' }, { role: 'user', content: '(A hint.)' }])
+  expect(server.requests[2]!.messages!).toMatchObject({ thinking: { type: 'enabled' } })
+  expect(JSON.stringify(server.requests[2]!.messages!.messages).match(/"type":"thinking"/g)).toHaveLength(2)
   // After a new message of the user, earlier thinking is not needed any more.
   await anthropic([...turn, { role: 'assistant', content: 'A cat.' }, { role: 'user', content: 'Sure?' }])
   expect(JSON.stringify(server.requests[3]!.messages!.messages)).not.toContain('thinking')
