@@ -43,7 +43,8 @@ function missingIn(sentence: string): string | undefined {
 
 /** Suggests what to import instead of a specifier that was not found. */
 function remedyOf(specifier: string): string {
-  if (specifier.startsWith(PROGRAM)) return 'the program on disk was replaced after this process started; restart it with svc restart'
+  if (specifier.startsWith(PROGRAM))
+    return 'the program on disk was replaced after this process started; restart it with svc restart'
   if (/^[./]/.test(specifier)) return 'there is no such file'
   const name = packageOf(specifier)
   if (!name) return "import a file by its relative path, such as './helper.ts'"
