@@ -31,6 +31,14 @@ export const DiskFullError = defineError({
   title: 'Disk full',
   message: (p: { what: string; next: string }) => `The disk that contains ${p.what} is full; free some space${p.next}.`,
 })
+/** Numbers of EDQUOT, an exceeded quota, on Linux and macOS; Node has no code for it. */
+const QUOTA_EXCEEDED = [-122, -69]
+
+/** Returns whether a write failed for lack of space. */
+export function isDiskFull(error: unknown): boolean {
+  const { code, errno } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || QUOTA_EXCEEDED.includes(errno ?? 0)
+}
 export const MissingDependencyError = defineError({
   code: 'missing_dependency',
   status: 501,

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { AgentDeadError, Agents } from '#core/agents/contract'
 import { type Effect, errorMessage, type PluginHandle, parse, token } from '#kernel'
+import { isDiskFull } from '#lib/errors'
 import { secretMasker } from '#lib/secrets'
 import { appendEvent, isoTime, Store, wakeAgents } from '#platform/store/contract'
 import type { CheckpointsConfig } from './config.ts'
@@ -184,7 +185,7 @@ export class CheckpointService implements Checkpoints {
 
 function problemOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full; make space and try again'
+  if (isDiskFull(error)) return 'the disk is full; make space and try again'
   if (code === 'ENOENT') return 'its folder does not exist; the agent may have been deleted meanwhile'
   // System messages contain paths, so only the code is shown.
   if (code) return `its file could not be written (${code})`

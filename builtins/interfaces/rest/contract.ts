@@ -216,7 +216,7 @@ export const WideBindError = defineError({
   status: 500,
   title: 'API key required',
   message: (p: { host: string; shared: boolean }) =>
-    `The host "${p.host}" ${p.shared ? 'can be reached from other machines, so a key is needed' : 'needs a key'}: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
+    `The host "${p.host}" needs a key${p.shared ? ', because other machines can reach it' : ''}: set server.api_key in .svc/config.yaml, or SVC_API_KEY. Without a key, listen on 127.0.0.1.`,
 })
 export const PortInUseError = defineError({
   code: 'port_in_use',

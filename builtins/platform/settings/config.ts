@@ -11,7 +11,7 @@ import {
   type Undo,
   z,
 } from '#kernel'
-import { DiskFullError } from '#lib/errors'
+import { DiskFullError, isDiskFull } from '#lib/errors'
 import { type LockPorts, lockFile } from '#lib/lock'
 import { getIn, same, setIn, type Tree } from '#lib/tree'
 import {
@@ -403,7 +403,7 @@ export class Config implements Configuration {
   #cannotWrite(error: unknown): never {
     const { code } = error as NodeJS.ErrnoException
     if (error instanceof SvcError || code === undefined) throw error
-    if (code === 'ENOSPC' || code === 'EDQUOT')
+    if (isDiskFull(error))
       throw new DiskFullError({ what: this.#name, next: ' and try again' }, { cause: error, retryAfter: 5 })
     throw new BadFileError({ file: this.#name, problem: `cannot be written (${code})` }, { cause: error })
   }
