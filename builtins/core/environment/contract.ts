@@ -10,11 +10,11 @@ export interface Environment {
    * left out.
    * @param tools the agent's tools: what none of them reaches is not described
    */
-  parts(agent: AgentRow, profile: Profile, tools: Pick<ToolSet, 'find'>): Promise<string[]>
+  parts(agent: AgentRow, profile: Profile, tools: Pick<ToolSet, 'names'>): Promise<string[]>
   /**
    * Returns the state of the workspace, for a message: the agent's own work changes it, which would take the whole
    * conversation out of the provider's prompt cache. Undefined for an agent without a given folder.
    */
-  workspace(agent: AgentRow, tools: Pick<ToolSet, 'find'>): Promise<string | undefined>
+  workspace(agent: AgentRow, tools: Pick<ToolSet, 'names'>): Promise<string | undefined>
 }
 export const Environment = token<Environment>('environment')
