@@ -4,3 +4,6 @@ export function unlessCode(...codes: string[]): (error: unknown) => undefined {
     if (!codes.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
+
+/** Handler for files that may not exist. */
+export const unlessMissing = unlessCode('ENOENT')

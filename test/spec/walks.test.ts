@@ -49,8 +49,8 @@ describe('walks through the sources', async () => {
   /** Only lower these. */
   it.each([
     ['nudge', { files: 37, entries: 235, changes: 65 }],
-    ['pursuit', { files: 200, entries: 3_287, changes: 925 }],
-    ['approval', { files: 41, entries: 269, changes: 78 }],
+    ['pursuit', { files: 200, entries: 3_262, changes: 915 }],
+    ['approval', { files: 41, entries: 268, changes: 78 }],
   ])('the walk %s does not exceed its bounds', (name, bounds) => {
     const { files, entries, changes } = walk(name)
     console.log(`${name}: ${files} files, ${entries} entries, ${changes} changes of module`)

@@ -12,7 +12,7 @@ import type { ModelParameters } from './parameters/contract.ts'
 
 export { type CallLimit, CallLimits, holdAll, type PlannedSpend } from './call/call-limits.ts'
 export * from './context/contract.ts'
-export { imitatesHint } from './context/shorten.ts'
+export { IMITATED_HINT } from './context/shorten.ts'
 export { ModelParameters, mergeParameters, parametersLine } from './parameters/contract.ts'
 export { nearJsonAt } from './repair/reader.ts'
 

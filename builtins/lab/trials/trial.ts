@@ -4,7 +4,7 @@ import { type CallLimit, CallLimits, type CallPurpose, holdAll, ModelProviders }
 import type { Kernel, PluginHandle, Ports } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { OpenerToken } from '#lib/opener'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { type Trial, TrialFolderError, type TrialOptions } from './contract.ts'
 
 /** In the project's budget, a call of a trial belongs to no agent. */
@@ -56,7 +56,7 @@ async function prepareProject(
   // JSON is valid YAML.
   await files.writeFile(join(root, '.svc', 'config.yaml'), `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600 })
   const prices = join(svc.project.root, 'models.yaml')
-  await files.copyFile(prices, join(root, 'models.yaml')).catch(unlessCode('ENOENT'))
+  await files.copyFile(prices, join(root, 'models.yaml')).catch(unlessMissing)
   for (const [path, text] of Object.entries(given)) {
     await files.mkdir(dirname(join(root, path)), { recursive: true })
     await files.writeFile(join(root, path), text)

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import type { Ports } from '#kernel'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 
 /** Size in bytes at which a file is rotated. */
 const ROTATE_BYTES = 10 * 1024 * 1024
@@ -49,7 +49,7 @@ export class Journal {
     if (this.#size >= rotateBytes) await this.#rotate()
     const bytes = Buffer.from(lines.map(line => `${JSON.stringify(line)}\n`).join(''))
     const open = () => files.open(this.#file, 'a', 0o600)
-    let handle = await open().catch(unlessCode('ENOENT'))
+    let handle = await open().catch(unlessMissing)
     if (!handle) {
       await files.mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
       handle = await open()
@@ -72,9 +72,7 @@ export class Journal {
   async #rotate(): Promise<void> {
     const { files } = this.#options
     for (let n = KEPT; n > 0; n--) {
-      await files
-        .rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n))
-        .catch(unlessCode('ENOENT'))
+      await files.rename(n === 1 ? this.#file : this.#rotatedPath(n - 1), this.#rotatedPath(n)).catch(unlessMissing)
     }
     this.#size = 0
   }
@@ -85,7 +83,7 @@ export class Journal {
    */
   async #mend(file: string): Promise<number | undefined> {
     const { files, warn } = this.#options
-    const handle = await files.open(file, 'r+').catch(unlessCode('ENOENT'))
+    const handle = await files.open(file, 'r+').catch(unlessMissing)
     if (!handle) return undefined
     try {
       const { size } = await handle.stat()

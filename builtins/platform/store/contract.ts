@@ -13,7 +13,7 @@ export {
   type Stored,
   usdOf,
 } from './sql/columns.ts'
-export { defineEffect, type EffectKind, Effects, isOptional } from './sql/effects.ts'
+export { defineEffect, type EffectKind, Effects, insertIf, insertInto, isOptional } from './sql/effects.ts'
 export {
   type AppendedEvent,
   appendEvent,
@@ -23,7 +23,6 @@ export {
   shownEvent,
   wakeAgents,
 } from './sql/events.ts'
-export { insertIf, insertInto } from './sql/insert.ts'
 export { countRows, listColumn } from './sql/queries.ts'
 export { getValue, setValue } from './sql/values.ts'
 

@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto'
 import { Agents } from '#core/agents/contract'
+import { canonicalJson } from '#core/runtime/contract'
 import { ConflictError, type Effect, InvalidInputError, issuesOf, type PluginHandle } from '#kernel'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { type Tool, Toolkits } from '#tools/toolkits/contract'
-import { canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import { AgentCannotDecideError, ApprovalNotFoundError, ApprovalResolvedError, MODEL_CALL } from './contract.ts'
 import { resolvedEvent } from './gate.ts'
@@ -114,8 +115,8 @@ async function checkArguments(svc: PluginHandle, { tool_name, arguments: request
     const issues = issuesOf(parsed.error, 'arguments')
     throw new InvalidInputError({ what: `The changed input of ${tool_name}`, issues }, { errors: issues })
   }
-  const { json, sha256 } = canonical(args)
-  return json === requested ? null : { arguments: json, args_hash: sha256 }
+  const json = canonicalJson(args)
+  return json === requested ? null : { arguments: json, args_hash: hash('sha256', json) }
 }
 
 /**

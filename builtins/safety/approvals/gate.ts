@@ -1,8 +1,8 @@
-import type { Verdict } from '#core/runtime/contract'
+import { hash } from 'node:crypto'
+import { canonicalJson, type Verdict } from '#core/runtime/contract'
 import { type Effect, errorMessage, type PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
 import type { Tool } from '#tools/toolkits/contract'
-import { type Canonical, canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import type { GatedCall } from './contract.ts'
 import {
@@ -68,14 +68,14 @@ export class Gate {
     if (problem !== undefined) return isHeld ? HOLD : { verdict: 'refuse', reason: problem }
     const reviewed = await review(this.#svc, call)
     if (isHeld && reviewed.decision) return HOLD
-    const given = canonical(call.arguments)
+    const given = canonicalJson(call.arguments)
     const wanted = reviewed.edited ?? given
     const request = this.#request(call, given, wanted)
     if (reviewed.decision) {
       const { approve, reason, by } = reviewed.decision
       return approve ? this.#grant(call, request, reason, by, []) : this.#refuse(call, request, reason, by)
     }
-    const args: unknown = JSON.parse(wanted.json)
+    const args: unknown = JSON.parse(wanted)
     for (const rule of await rulesFor(this.#store, this.#svc.clock.ms(), call.agent_id, call.tool.name)) {
       if (!isMatch(rule.arguments === null ? null : JSON.parse(rule.arguments), args, matchedTool(call.tool))) continue
       if (isHeld) return HOLD
@@ -129,7 +129,8 @@ export class Gate {
     return refusal(reason, by)
   }
 
-  #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, given: Canonical, wanted: Canonical): Request {
+  /** Returns an approval's request. Both arguments are canonical JSON: those of the model, and those to decide on. */
+  #request({ agent_id, session_id, goal_id, task_id, tool }: GatedCall, given: string, wanted: string): Request {
     return {
       agent_id,
       session_id,
@@ -138,9 +139,9 @@ export class Gate {
       approval_id: this.#svc.ports.ids.make('ap', 12),
       tool_name: tool.name,
       danger: tool.danger ?? null,
-      arguments: wanted.json,
-      original_arguments: wanted.json === given.json ? null : given.json,
-      args_hash: wanted.sha256,
+      arguments: wanted,
+      original_arguments: wanted === given ? null : given,
+      args_hash: hash('sha256', wanted),
     }
   }
 

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
+import { canonicalJson } from '#core/runtime/contract'
 import type { PluginHandle } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
-import { canonical } from './canonical.ts'
 import type { ApprovalConfig } from './config.ts'
 import type { Permit, PermitRequest } from './contract.ts'
 import { askOnce, hasAgent, lastFor } from './repository.ts'
@@ -12,8 +13,8 @@ export async function permit(svc: PluginHandle, config: ApprovalConfig, request:
   if (!config.enabled) return { state: 'off' }
   if (config.auto_approve.includes(request.name) || (await isGranted(svc, request))) return { state: 'granted' }
   const store = svc.use(Store)
-  const { json, sha256 } = canonical(request.arguments)
-  const same = { tool_name: request.name, args_hash: sha256 }
+  const json = canonicalJson(request.arguments)
+  const same = { tool_name: request.name, args_hash: hash('sha256', json) }
   const before = await lastFor(store, same)
   if (before?.status === 'pending') return { state: 'pending', approval_id: before.approval_id }
   // A timed-out request does not count as denied.

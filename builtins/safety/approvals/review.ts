@@ -1,13 +1,13 @@
+import { canonicalJson } from '#core/runtime/contract'
 import { errorMessage, type PluginHandle, withTimeLimit } from '#kernel'
-import { type Canonical, canonical } from './canonical.ts'
 import { ApprovalReviewers, type GatedCall, type Review } from './contract.ts'
 
 const LIMIT_MS = 10_000
 
 /** Combined result of all reviewers. */
 export interface ReviewOutcome {
-  /** The arguments to decide on, if a reviewer changed them. */
-  edited?: Canonical
+  /** The arguments to decide on, as canonical JSON, if a reviewer changed them. */
+  edited?: string
   decision?: { approve: boolean; reason: string | null; by: string }
 }
 
@@ -17,7 +17,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
   const reviewed: ReviewOutcome = {}
   const { agent_id, goal_id, task_id, tool } = call
   for (const reviewer of reviewers) {
-    const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited.json) : structuredClone(call.arguments)
+    const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited) : structuredClone(call.arguments)
     const question = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
     try {
       const work = (async () => reviewer.review(question))()
@@ -32,7 +32,7 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
       if (!answer) continue
       if (answer.decision === 'edit') {
         await tool.parameters.parseAsync(answer.arguments)
-        reviewed.edited = canonical(answer.arguments)
+        reviewed.edited = canonicalJson(answer.arguments)
       } else if (answer.decision !== 'approve' && answer.decision !== 'deny') {
         throw new TypeError('its decision is not approve, deny or edit')
       } else {

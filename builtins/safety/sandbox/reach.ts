@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import type { Ports } from '#kernel'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { type GivenFolder, PathError, type Reach } from './contract.ts'
 
 type Files = Ports['files']
@@ -22,7 +22,7 @@ export async function areasOf(files: Files, { workspace, scratch = workspace, fo
   const own: Area = { path: scratch, given: resolve(scratch), access: 'read-write', own: true }
   const found = await Promise.all(
     [...folders.map(folder => ({ ...folder, given: folder.path, own: false })), own].map(async area => {
-      const real = await files.realpath(area.path).catch(unlessCode('ENOENT'))
+      const real = await files.realpath(area.path).catch(unlessMissing)
       return real === undefined ? [] : [{ ...area, path: real }]
     }),
   )

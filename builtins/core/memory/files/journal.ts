@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import type { Log, Ports } from '#kernel'
 import { lockFile } from '#lib/lock'
 import { refuseSpecial } from '#lib/regular'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 
 /** Number of bytes per read. */
@@ -54,14 +54,14 @@ export class Journal {
     const stamp = stampOf(this.#file)
     if (stamp !== undefined && stamp === this.#stamp) return false
     this.#stamp = undefined
-    const seen = await files.stat(this.#file).catch(unlessCode('ENOENT'))
+    const seen = await files.stat(this.#file).catch(unlessMissing)
     if (seen) refuseSpecial(seen, this.#file)
     if (seen ? this.#isRead(seen) : this.#known === '') {
       this.#stamp = stamp
       return false
     }
     const broken: string[] = []
-    const handle = seen && (await files.open(this.#file, 'r').catch(unlessCode('ENOENT')))
+    const handle = seen && (await files.open(this.#file, 'r').catch(unlessMissing))
     try {
       // The file may have been replaced between stat and open.
       const stat = await handle?.stat()

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { errorMessage, z } from '#kernel'
 import { lockFile } from '#lib/lock'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 import type { SharedFiles } from '#platform/store/contract'
 import { ValuesFullError } from '../contract.ts'
@@ -34,7 +34,7 @@ export class JsonFile<T> {
   async read(): Promise<Map<string, T>> {
     const { ports, log } = this.#parts
     if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
-    const text = await ports.files.readFile(this.#file, 'utf8').catch(unlessCode('ENOENT'))
+    const text = await ports.files.readFile(this.#file, 'utf8').catch(unlessMissing)
     try {
       return this.#thingsIn(text ?? '{}')
     } catch (error) {

@@ -128,10 +128,8 @@ function withHints(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withHints(each)]))
 }
 
-/** Returns whether a text of the arguments ends as `clearedCalls` shortens it: models imitate the calls that they see. */
-export function imitatesHint(args: unknown): boolean {
-  return /\[… \d+ characters in all\]"/.test(JSON.stringify(args) ?? '')
-}
+/** Matches JSON in which a text ends as `clearedCalls` shortens it: models imitate the calls that they see. */
+export const IMITATED_HINT = /\[… \d+ characters in all\]"/
 
 /** Arguments in at most `SHORT` characters. */
 export function briefly(args: unknown): string {

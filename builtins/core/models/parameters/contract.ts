@@ -1,7 +1,5 @@
 import { z } from '#kernel'
 
-export { mergeParameters } from './merge.ts'
-
 /** Request keys that `extra` cannot set: the call itself sets them, or they bound its cost. */
 const RESERVED = [
   'model',
@@ -90,4 +88,12 @@ export function parametersLine(parameters: ModelParameters): string {
   return Object.entries(parameters)
     .map(([key, value]) => `${key}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join(' ')
+}
+
+/** Merges parameters key by key, `extra` included. Earlier arguments take precedence. */
+export function mergeParameters(...layers: readonly (ModelParameters | undefined)[]): ModelParameters {
+  const given = layers.filter(layer => layer !== undefined).reverse()
+  const merged: ModelParameters = Object.assign({}, ...given)
+  const extra = Object.assign({}, ...given.map(layer => layer.extra))
+  return Object.keys(extra).length > 0 ? { ...merged, extra } : merged
 }

@@ -1,6 +1,5 @@
 import { isTree } from '#lib/tree'
-import { adapt, type Conversion, type Schema } from './fit.ts'
-import { parseJson } from './json.ts'
+import { adapt, type Conversion, parseJson, type Schema } from './fit.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous, type Repair } from './repairs.ts'
 

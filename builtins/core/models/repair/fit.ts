@@ -1,5 +1,4 @@
 import { isTree } from '#lib/tree'
-import { parseJson } from './json.ts'
 
 /** JSON Schema of a tool's parameters. */
 export type Schema = Record<string, unknown>
@@ -188,4 +187,13 @@ function isA(value: unknown, type: string): boolean {
   if (type === 'null') return value === null
   if (type === 'object') return isTree(value)
   return typeof value === type
+}
+
+/** Parses JSON; undefined if it is invalid. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

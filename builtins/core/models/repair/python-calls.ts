@@ -1,5 +1,5 @@
 import { isTree } from '#lib/tree'
-import { parseJson } from './json.ts'
+import { parseJson } from './fit.ts'
 import { endOfMatch, type TextCall } from './shapes.ts'
 
 const OPENING = /([\w.-]{1,100})\(/y

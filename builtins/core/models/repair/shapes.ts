@@ -1,5 +1,5 @@
 import { isTree } from '#lib/tree'
-import { parseJson } from './json.ts'
+import { parseJson } from './fit.ts'
 import { Reader } from './reader.ts'
 import { Ambiguous } from './repairs.ts'
 

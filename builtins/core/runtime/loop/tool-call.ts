@@ -1,5 +1,5 @@
 import { type Images, imagesOf, ToolImages } from '#core/images/contract'
-import { type ContextUse, imitatesHint, type Message, type ToolSpec } from '#core/models/contract'
+import { type ContextUse, IMITATED_HINT, type Message, type ToolSpec } from '#core/models/contract'
 import {
   type Clock,
   type Effect,
@@ -222,7 +222,7 @@ async function prepare(
     const others = known ? `There are: ${known}` : 'You have no tools now: answer without a call.'
     throw new Error(`there is no tool "${name.slice(0, 100)}".${hint} ${others}`)
   }
-  if (imitatesHint(given))
+  if (IMITATED_HINT.test(JSON.stringify(given) ?? ''))
     throw new Error(
       `a text ends with "characters in all]", which marks what was removed from your view. ${NOT_RUN} Write the whole text.`,
     )

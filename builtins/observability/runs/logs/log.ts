@@ -1,4 +1,4 @@
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
 
@@ -29,7 +29,7 @@ export function segmentName(first: number): string {
 
 /** Returns a run's log files, oldest first; none if it has no folder. */
 export async function segmentsOf(files: Files, folder: string): Promise<Segment[]> {
-  const names = await files.readdir(folder).catch(unlessCode('ENOENT'))
+  const names = await files.readdir(folder).catch(unlessMissing)
   return (names ?? [])
     .flatMap(name => {
       const match = /^log-(\d{15})\.jsonl$/.exec(name)

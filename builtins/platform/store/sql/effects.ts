@@ -1,5 +1,6 @@
 import { type Effect, point, type z } from '#kernel'
 import type { AppendedEvent, Statement } from '../contract.ts'
+import type { Condition } from './columns.ts'
 
 /** Defines how a module turns one kind of effect into statements. */
 export interface EffectKind<P = unknown> {
@@ -38,4 +39,24 @@ export function defineEffect<S extends z.ZodType>(
 /** Returns whether an effect is left out when its module is disabled. */
 export function isOptional(effect: OptionalEffect): boolean {
   return effect.optional === true
+}
+
+/**
+ * Returns a statement that inserts a row, given as its columns.
+ * @param conflict an ON CONFLICT clause
+ */
+export function insertInto(table: string, row: object, conflict = ''): Statement {
+  const columns = Object.keys(row)
+  const marks = new Array(columns.length).fill('?')
+  return { sql: `INSERT INTO ${table} (${columns}) VALUES (${marks}) ${conflict}`, params: Object.values(row) }
+}
+
+/** Returns a statement that inserts a row if a condition holds. See `insertInto`. */
+export function insertIf(table: string, row: object, { where, params }: Condition, conflict = ''): Statement {
+  const columns = Object.keys(row)
+  const marks = new Array(columns.length).fill('?')
+  return {
+    sql: `INSERT INTO ${table} (${columns}) SELECT ${marks} WHERE ${where} ${conflict}`,
+    params: [...Object.values(row), ...params],
+  }
 }

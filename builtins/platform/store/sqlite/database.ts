@@ -133,7 +133,7 @@ export class Database {
   write<T>(work: () => T, what = WRITE, beside = () => {}): Promise<T> {
     const isReplayed = this.#isReplayed()
     const { otherProcesses } = this
-    return otherProcesses && !isReplayed && !isRegistered(otherProcesses)
+    return otherProcesses && !isReplayed && !otherProcesses.isRegistered
       ? otherProcesses.register().then(() => this.#write(work, what, beside, isReplayed))
       : this.#write(work, what, beside, isReplayed)
   }
@@ -317,15 +317,6 @@ export class Database {
       keep(this.#prepared, sql, statement)
     }
     return statement
-  }
-}
-
-function isRegistered(otherProcesses: OtherProcesses): boolean {
-  try {
-    return otherProcesses.isRegistered
-  } catch {
-    // Whatever fails here also fails the write, which reports it.
-    return true
   }
 }
 

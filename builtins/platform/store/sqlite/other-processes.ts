@@ -119,8 +119,13 @@ export class OtherProcesses implements NeighbourWrites {
 
   /** Returns whether this process may write: no other process records, or the recorder knows this one. */
   get isRegistered(): boolean {
-    const { listener } = this
-    return listener === undefined || listener.owner === this.#registeredWith
+    try {
+      const { listener } = this
+      return listener === undefined || listener.owner === this.#registeredWith
+    } catch {
+      // Whatever fails here also fails the write, which reports it.
+      return true
+    }
   }
 
   /** Registers this process. Resolves when the recorder has read that, or a time limit has passed. */

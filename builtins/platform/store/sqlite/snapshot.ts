@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Ports } from '#kernel'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { DatabaseUnusableError } from '../contract.ts'
 import { connect } from './connection.ts'
 import { FROM_BACKUP } from './damage.ts'
@@ -106,7 +106,7 @@ async function copyQuiet(
     const before = stamp()
     for (const [from, to] of parts) {
       await files.rm(to, { force: true })
-      await files.copyFile(from, to, files.constants.COPYFILE_FICLONE).catch(unlessCode('ENOENT'))
+      await files.copyFile(from, to, files.constants.COPYFILE_FICLONE).catch(unlessMissing)
     }
     if (stamp() === before) return true
   }

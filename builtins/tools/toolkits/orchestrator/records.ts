@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type PluginHandle, z } from '#kernel'
-import { unlessCode } from '#lib/unless-code'
+import { unlessMissing } from '#lib/unless-code'
 import { replaceFile } from '#lib/yaml'
 import { PROGRAMS } from './programs.ts'
 
@@ -64,6 +64,6 @@ export class Records {
   }
 
   #text(file: string): Promise<string | undefined> {
-    return this.#svc.ports.files.readFile(file, 'utf8').catch(unlessCode('ENOENT'))
+    return this.#svc.ports.files.readFile(file, 'utf8').catch(unlessMissing)
   }
 }

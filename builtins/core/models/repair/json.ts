@@ -1,8 +1,0 @@
-/** Parses JSON; undefined if it is invalid. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
