@@ -47,8 +47,8 @@ async function refuseOutside(svc: PluginHandle, file: string, agent_id: string, 
     await svc.use(Jail).resolve(reach, file)
   } catch (error) {
     if (!(error instanceof OutsideError)) return
-    const folders = new Set([reach.workspace, ...reach.folders.map(folder => folder.path), reach.scratch])
-    const message = `${JSON.stringify(file)} lies outside the folders of ${agent_id}; name a file in ${[...folders].join(' or ')}`
+    const given = reach.folders.length > 0 ? ', or a path in one of its other folders' : ''
+    const message = `${JSON.stringify(file)} lies outside the folders of ${agent_id}; name a file in its workspace, such as "report.md"${given}`
     const issues = [{ path, message }]
     throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
   }

@@ -284,7 +284,6 @@ describe('acceptance criteria', () => {
 it('reject a file outside the folders of the agent, and name the folders', async () => {
   await using home = await asking([finish()])
   const id = await spawn(home)
-  const { workspaces } = home.kernel.project
   const add = (file: string) =>
     home.request(`/agents/${id}/goals`, {
       objective: 'Write the report of today',
@@ -297,7 +296,7 @@ it('reject a file outside the folders of the agent, and name the folders', async
         errors: [
           {
             path: 'acceptance.1.file',
-            message: `"${file}" lies outside the folders of ${id}; name a file in ${workspaces}/${id}`,
+            message: `"${file}" lies outside the folders of ${id}; name a file in its workspace, such as "report.md"`,
           },
         ],
       },
