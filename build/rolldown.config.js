@@ -76,7 +76,7 @@ export default {
           test: new RegExp(
             `/(${[
               'kernel/(errors|did-you-mean|ports|scope|services)',
-              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-ports|system-presence|trust)',
+              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-files|system-ports|system-presence|trust)',
               'cli/(scaffold/kinds|operations/invoke-masked|parsing/(hidden|help)|process/(detached|warnings))',
               'cli/screen/(interrupt|printable|table|task-end|waiting|width)',
             ].join('|')})\\.ts$`,
