@@ -18,7 +18,7 @@ const AT_ONCE = [
 ] as const
 
 /**
- * `node:fs/promises` for the small files that the service itself writes, such as logs, locks and memories. A call runs
+ * `node:fs/promises` for the small files that the service itself writes, such as logs, locks and memories, and its agents' own. A call runs
  * before it returns: it takes microseconds, as with the database beside these files, whereas waking a thread of the pool
  * and this one again takes ten times as long. Only what syncs to the disk uses the pool. Not for folders of users, which
  * may be on slow disks or contain named pipes.
@@ -26,6 +26,7 @@ const AT_ONCE = [
 export const ownFiles: typeof fs = {
   ...fs,
   ...Object.fromEntries(AT_ONCE.map(name => [name, async (...args: unknown[]) => callNow(name, args)])),
+  realpath: (async path => now.realpathSync.native(path as string)) as typeof fs.realpath,
   open: async (path, flags, mode) => new OpenFile(now.openSync(path, flags ?? 'r', mode)) as unknown as fs.FileHandle,
 }
 
@@ -46,6 +47,10 @@ class OpenFile implements Pick<fs.FileHandle, 'fd' | 'datasync' | 'sync' | 'clos
 
   async appendFile(data: string | Uint8Array): Promise<void> {
     now.writeFileSync(this.fd, data)
+  }
+
+  async chmod(mode: number): Promise<void> {
+    now.fchmodSync(this.fd, mode)
   }
 
   async close(): Promise<void> {
