@@ -22,6 +22,8 @@ export default definePlugin({
       http: { method: 'GET', path: '/parrot' }, cli: { usage: 'parrot ask <word>' }, render: ({ said }) => \`it says: \${said}\` })
     svc.operation({ name: 'parrot.repeat', summary: 'Repeat the last', input: input.partial(), output: z.string(), reach: 'daemon',
       http: { method: 'POST', path: '/repeat/{word}' }, cli: { usage: 'repeat [word]' }, run: ({ word = 'the last' }) => word })
+    svc.operation({ name: 'parrot.greet', summary: 'Greet', input: z.object({ who: z.string().default('you') }), output: z.string(), reach: 'daemon',
+      http: { method: 'GET', path: '/greet/{who}' }, cli: { usage: 'greet [who]' }, run: ({ who }) => who })
   },
 })`
 
@@ -68,5 +70,6 @@ describe('commands with a running daemon and without one', () => {
     ])
     expect(await svc(['repeat'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'the last\n' })
     expect(await svc(['repeat', 'it'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'it\n' })
+    expect(await svc(['greet'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'you\n' })
   })
 })

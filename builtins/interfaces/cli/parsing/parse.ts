@@ -145,7 +145,11 @@ function describeRange({ range, hint }: Partial<OptionSpec>): string {
 
 /** Returns the message for a parse error of clipanion. */
 function problemOf(spec: CommandSpec, error: unknown): string {
-  const reason = (error as { candidates?: { reason: string | null }[] }).candidates?.[0]?.reason ?? String(error)
+  const { candidates = [] } = error as { candidates?: { reason: string | null }[] }
+  // clipanion also reports each negated option as unsupported; it adds that candidate before the real one.
+  const negated = spec.options.filter(({ type }) => type === 'boolean').map(({ name }) => `("--no-${name}")`)
+  const isReal = ({ reason }: { reason: string | null }) => !negated.some(each => reason?.includes(each))
+  const reason = candidates.find(isReal)?.reason ?? String(error)
   const named = /\("(.*)"\)/.exec(reason)?.[1]
   if (named !== undefined && /^Unsupported option/.test(reason)) {
     const [closest] = near(named.replace(/^-+/, ''), [
@@ -157,6 +161,8 @@ function problemOf(spec: CommandSpec, error: unknown): string {
     return `there is no option ${named}${closest ? `; did you mean --${closest}?` : ''}`
   }
   if (named !== undefined && /^Invalid option name/.test(reason)) {
+    const flag = spec.options.find(({ name, type }) => type === 'boolean' && named.startsWith(`--${name}=`))?.name
+    if (flag) return `--${flag} takes no value; write --${flag} or --no-${flag}`
     return `there is no option ${named}; to pass it as a value, put -- before it: -- ${named}`
   }
   const starved = /Not enough arguments to option ([\w-]+)/.exec(reason)?.[1]

@@ -76,7 +76,8 @@ function exampleOf(
       const found = examples ?? anyOf?.flatMap(each => each.examples ?? [])
       const fallback = type === 'number' ? (minimum ?? 1) : field.replaceAll('_', '-')
       const value = String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? fallback)
-      return 'name' in option ? [`--${option.name}`, value] : [value]
+      if (!('name' in option)) return [value]
+      return type === 'boolean' ? [`--${option.name}`] : [`--${option.name}`, value]
     })
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }

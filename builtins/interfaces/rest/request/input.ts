@@ -7,7 +7,7 @@ type Texts = Readonly<Record<string, unknown>>
 /**
  * Merges path, query and body of a request into the input of an operation, before it is parsed.
  * Strings of path and query become numbers, booleans and arrays where the schema requires them. An empty path parameter
- * leaves out an optional field, as in `/agents//tools`.
+ * leaves out an optional field, or one with a default, as in `/agents//tools`.
  * @throws InvalidInputError for query parameters and body fields that the operation does not have; MalformedRequestError for control characters in the path
  */
 export function inputOf(
@@ -37,7 +37,7 @@ export function inputOf(
       throw new MalformedRequestError({ problem: `The path parameter ${path} contains control characters.` })
     }
     const field = fields[path]
-    if (text === '' && field?._zod.optin === 'optional') continue
+    if (text === '' && field?._zod.optin) continue
     input.push([path, field ? fromText(text, field, path, issues) : text])
   }
   if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
