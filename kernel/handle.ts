@@ -180,7 +180,7 @@ export class PluginHandle {
     return this.#declare(`provides ${token.name}`, () => this.#kernel.services.provide(token, value, this.name))
   }
 
-  /** Returns the service's current provider. Call it where you need the service and do not keep the result. */
+  /** Returns the service's current provider. Call it where you need the service, not in `setup`, and do not keep the result. */
   use<T>(token: Token<T>): T {
     return this.#kernel.services.use(token)
   }
