@@ -380,4 +380,6 @@ it('an output that does not match its schema names operation and plugin, and cou
     failures: 1,
     last_failure: `${join(home.root, 'plugins/asker.ts')}: operation ask.it: ${problem}`,
   })
+  const msg = expect.stringContaining(`operation ask.it: ${problem}`)
+  expect(home.log).toContainEqual(expect.objectContaining({ level: 50, plugin: 'asker', msg }))
 })
