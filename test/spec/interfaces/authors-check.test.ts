@@ -137,7 +137,7 @@ describe('the error of a plugin that cannot be loaded', () => {
     [
       'a name that is taken',
       'export default { name: "store", setup() {} }',
-      /the name "store" is taken by a part of the program; give this plugin another/,
+      /the name "store" is taken by a part of the program \(to replace it, add replaces: 'store'\); give this plugin another/,
     ],
     [
       'a contribution whose name is taken',
