@@ -136,7 +136,7 @@ function kindOf(option: OptionSpec): string {
   if (option.hint) return option.hint
   if (option.type === 'files') return 'file, repeatable'
   if (option.type === 'paths') return 'path, repeatable'
-  return option.type === 'list' ? 'text, repeatable' : option.type
+  return option.type === 'list' ? `${option.items ?? 'text'}, repeatable` : option.type
 }
 
 function describe({ description, default: value, required }: OptionSpec): string {

@@ -109,13 +109,14 @@ function subcommandNames({ path }: CommandSpec, commands: readonly CommandSpec[]
 }
 
 function argumentValue(spec: CommandSpec, words: readonly string[], argument: ArgumentSpec): unknown {
-  return argument.type === 'list' ? words : readValue(spec, `<${argument.field}>`, words.join(' '), argument)
+  return readValue(spec, `<${argument.field}>`, argument.type === 'list' ? words : words.join(' '), argument)
 }
 
 /** Parses a word by its type. The schema of the operation, where there is one, validates the value later. */
 function readValue(spec: CommandSpec, name: string, given: unknown, place: Partial<OptionSpec>): unknown {
+  const { type, choices, items } = place
+  if (Array.isArray(given) && items) return given.map(each => readValue(spec, name, each, { type: items }))
   if (typeof given !== 'string') return given
-  const { type, choices } = place
   if (type === 'number') {
     const value = /^-?\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN
     if (isInRange(value, place)) return value

@@ -86,7 +86,7 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
   const field = place.name.replaceAll('-', '_')
   const schema = fields.get(field)!
   const { required, rest } = place
-  return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
+  return { field, type: typeOf(schema), ...itemsOf(schema), required, rest, description: schema.description ?? '' }
 }
 
 function optionsOf(field: string, schema: Schema, command: CliCommand, required: readonly string[]): OptionSpec[] {
@@ -108,6 +108,7 @@ function optionOf(field: string, schema: Schema, command: CliCommand, required: 
       command.files?.[field] ?? command.attachments?.[field] ?? command.paths?.[field] ?? field.replaceAll('_', '-'),
     short: command.short?.[field] ?? null,
     type: optionTypeOf(field, schema, command),
+    ...itemsOf(schema),
     required: required.includes(field),
     default: preset ?? schema.default ?? null,
     choices: choicesOf(schema),
@@ -122,6 +123,11 @@ function optionTypeOf(field: string, schema: Schema, command: CliCommand): Value
   const type = typeOf(schema)
   if (!command.paths?.[field]) return type
   return type === 'list' ? 'paths' : 'path'
+}
+
+function itemsOf({ items, anyOf = [] }: Schema): Pick<ArgumentSpec, 'items'> {
+  const type = typeOf(items ?? anyOf.find(each => each.items)?.items ?? {})
+  return type === 'number' || type === 'boolean' ? { items: type } : {}
 }
 
 function choicesOf(schema: Schema): string[] | null {

@@ -45,8 +45,8 @@ export function inputOf(
 }
 
 function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: Issue[]): unknown {
-  const type = typeOf(schema)
-  if (type === 'array') return Array.isArray(text) ? text : [text]
+  const { type, element } = definitionOf(schema)
+  if (type === 'array') return [text].flat().map((each, n) => fromText(each, element!, `${path}.${n}`, issues))
   if (Array.isArray(text)) issues.push({ path, message: 'must not be given more than once' })
   else if (type === 'number' || type === 'int') {
     if (/^-?\d+(\.\d+)?$/.test(String(text))) return Number(text)
@@ -59,10 +59,12 @@ function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: 
   return text
 }
 
-/** Returns the kind of value of a schema, without its optional and nullable wrappers. */
-function typeOf(schema: z.core.$ZodType): string {
-  const { type, innerType } = schema._zod.def as z.core.$ZodTypeDef & { innerType?: z.core.$ZodType }
-  return innerType ? typeOf(innerType) : type
+type Definition = z.core.$ZodTypeDef & { innerType?: z.core.$ZodType; element?: z.core.$ZodType }
+
+/** Returns the definition of a schema without its optional and nullable wrappers. */
+function definitionOf(schema: z.core.$ZodType): Definition {
+  const definition: Definition = schema._zod.def
+  return definition.innerType ? definitionOf(definition.innerType) : definition
 }
 
 function hasControls(text: string): boolean {
