@@ -58,6 +58,7 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
 
 /** Runs an operation by its name. The program adds an overload that types its operations, by merging. */
 export interface Invoke {
+  // biome-ignore lint/style/useShorthandFunctionType: only an interface can be given overloads by merging
   (name: string, input: unknown, call?: Partial<OperationCall>): Promise<unknown>
 }
 

@@ -189,6 +189,7 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin("svc.guard('goal_pursuit', {})"),
       /drafts\/draft\.ts:2\): the contribution of "draft" to guards needs shouldProceed\(\)/,
     ],
+    ['no guard', plugin("svc.guard('goal_pursuit')"), /to guards needs shouldProceed\(\)/],
     [
       'a wake source that waits for nothing',
       plugin("svc.wakeSource({ name: 'x' })"),
