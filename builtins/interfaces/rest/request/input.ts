@@ -6,7 +6,7 @@ type Texts = Readonly<Record<string, unknown>>
 
 /**
  * Merges path, query and body of a request into the input of an operation, before it is parsed.
- * Strings of path and query become numbers, booleans and arrays where the schema requires them. An empty path parameter
+ * Strings of path and query become numbers, booleans, arrays and objects where the schema requires them. An empty path parameter
  * leaves out an optional field, or one with a default, as in `/agents//tools`.
  * @throws InvalidInputError for query parameters and body fields that the operation does not have; MalformedRequestError for control characters in the path
  */
@@ -55,6 +55,12 @@ function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: 
     if (text === 'true' || text === '1') return true
     if (text === 'false' || text === '0') return false
     issues.push({ path, message: 'must be true or false' })
+  } else if (type === 'object' || type === 'record') {
+    try {
+      return JSON.parse(String(text))
+    } catch {
+      issues.push({ path, message: 'must be JSON' })
+    }
   }
   return text
 }
