@@ -49,7 +49,7 @@ export interface ArgumentSpec {
   field: string
   type: ValueType
   /** Type of the values of a list, where they are no text. */
-  items?: 'number' | 'boolean'
+  items?: 'number' | 'boolean' | 'json'
   required: boolean
   /** Whether it takes the rest of the line. */
   rest: boolean
@@ -65,7 +65,7 @@ export interface OptionSpec {
   short: string | null
   type: ValueType
   /** Type of the values of a list, where they are no text. */
-  items?: 'number' | 'boolean'
+  items?: 'number' | 'boolean' | 'json'
   required: boolean
   default: unknown
   choices: readonly string[] | null

@@ -115,7 +115,8 @@ function argumentValue(spec: CommandSpec, words: readonly string[], argument: Ar
 /** Parses a word by its type. The schema of the operation, where there is one, validates the value later. */
 function readValue(spec: CommandSpec, name: string, given: unknown, place: Partial<OptionSpec>): unknown {
   const { type, choices, items } = place
-  if (Array.isArray(given) && items) return given.map(each => readValue(spec, name, each, { type: items }))
+  if (type === 'list' && items && Array.isArray(given))
+    return given.map(each => readValue(spec, name, each, { type: items }))
   if (typeof given !== 'string') return given
   if (type === 'number') {
     const value = /^-?\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN

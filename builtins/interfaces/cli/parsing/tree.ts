@@ -126,7 +126,9 @@ function optionTypeOf(field: string, schema: Schema, command: CliCommand): Value
 }
 
 function itemsOf({ items, anyOf = [] }: Schema): Pick<ArgumentSpec, 'items'> {
-  const type = typeOf(items ?? anyOf.find(each => each.items)?.items ?? {})
+  const found = items ?? anyOf.find(each => each.items)?.items ?? {}
+  if (found.type === 'object') return { items: 'json' }
+  const type = typeOf(found)
   return type === 'number' || type === 'boolean' ? { items: type } : {}
 }
 
