@@ -1,4 +1,5 @@
 import { parseAst } from 'rolldown/parseAst'
+import { walk } from './walk.js'
 
 /** Calls of zod that take the fields of an object. */
 const SHAPED = /^z\.(object|strictObject|looseObject)$|\.(extend|safeExtend)$/
@@ -53,11 +54,4 @@ function canBeLazy(node) {
     can &&= !['ThisExpression', 'AwaitExpression', 'YieldExpression'].includes(type)
   })
   return can
-}
-
-function walk(node, visit) {
-  visit(node)
-  for (const part of Object.values(node)) {
-    for (const each of Array.isArray(part) ? part : [part]) if (typeof each?.type === 'string') walk(each, visit)
-  }
 }

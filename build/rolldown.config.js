@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { lazySchemas } from './lazy-schemas.js'
 import { MODULES } from './modules.js'
 import { runningModules } from './running-modules.js'
+import { sharedShapes } from './shared-shapes.js'
 
 /** Cannot be bundled: has a binary, loads its own files, or is optional. */
 const EXTERNAL = ['better-sqlite3', 'jiti', 'pg', 'sharp', '@anthropic-ai/sdk', /^@opentelemetry\//, /^vitest(\/|$)/]
@@ -61,7 +62,7 @@ export default {
   external: EXTERNAL,
   transform: { target: 'node20' },
   resolve: { conditionNames: ['svc-source', 'import', 'node', 'default'] },
-  plugins: [runningModules, lazySchemas, unused, ascii],
+  plugins: [runningModules, lazySchemas, unused, ascii, process.versions.node.startsWith('20.') && sharedShapes],
   logLevel: 'warn',
   output: {
     format: 'esm',
@@ -75,7 +76,7 @@ export default {
           test: new RegExp(
             `/(${[
               'kernel/(errors|did-you-mean|ports|scope|services)',
-              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-ports|system-presence|trust)',
+              'lib/(daemon-files|identity|keyed-random|pluralize|project|sleep|system-files|system-ports|system-presence|trust)',
               'cli/(scaffold/kinds|operations/invoke-masked|parsing/(hidden|help)|process/(detached|warnings))',
               'cli/screen/(interrupt|printable|table|task-end|waiting|width)',
             ].join('|')})\\.ts$`,

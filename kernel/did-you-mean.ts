@@ -1,5 +1,5 @@
 /** Returns at most two names that are close to `word`, closest first. */
-export function near(word: string, names: readonly string[]): string[] {
+export function closestMatches(word: string, names: readonly string[]): string[] {
   const limit = Math.ceil(word.length / 3)
   return names
     .map(name => ({ name, steps: isPart(word, name) ? 1 : editDistance(word, name) }))
@@ -8,6 +8,9 @@ export function near(word: string, names: readonly string[]): string[] {
     .slice(0, 2)
     .map(({ name }) => name)
 }
+
+/** @deprecated Use `closestMatches`. */
+export const near = closestMatches
 
 /** Returns whether `word` is the beginning of a name, or its last part. */
 function isPart(word: string, name: string): boolean {
@@ -34,7 +37,7 @@ function editDistance(a: string, b: string): number {
 
 /** Returns the end of a message about an unknown name: the closest matches, or all. @param list where to find them if there are many */
 export function didYouMean(word: string, names: readonly string[], list?: string): string {
-  const [first, second] = near(word, names)
+  const [first, second] = closestMatches(word, names)
   if (first === undefined && list) return `${list} lists them`
   if (first === undefined) return names.length > 0 ? `there are: ${names.join(', ')}` : 'there is none'
   return `did you mean "${first}"${second === undefined ? '' : ` or "${second}"`}?`

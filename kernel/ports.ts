@@ -44,11 +44,8 @@ export interface Ports {
   random: Random
   ids: Ids
   files: typeof fs
-  /**
-   * Creates a folder and writes small files into it, synchronously: the thread pool would cost many times as much. Absent
-   * if `files` is not the machine's file system.
-   */
-  filesNow?: (folder: string, files: Readonly<Record<string, string | Uint8Array>>) => void
+  /** `files` for small files that the service itself writes, such as logs and locks; may work synchronously, which costs less. */
+  ownFiles: typeof fs
   /** Returns the inode of a file, synchronously; undefined if it does not exist. */
   inodeOf: (path: string) => bigint | undefined
   /**

@@ -189,6 +189,7 @@ describe('allowed imports', () => {
 describe('sources of nondeterminism', () => {
   /** The ports, the timers of plugins' own code, and a thread that no run needs to control. */
   const FREE = [
+    'builtins/lib/system-files.ts',
     'builtins/lib/system-ports.ts',
     'builtins/platform/plugin-files/plugin-timers.ts',
     'builtins/platform/plugin-files/package-timers.ts',

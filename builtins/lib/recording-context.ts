@@ -13,7 +13,8 @@ export type RecordedQuestion = readonly (string | object)[]
  * order of all writes, and a recording keeps the position of each read in this order.
  */
 export interface RecordingContext {
-  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T
+  /** Records `real()`, or returns the recorded value. */
+  readValue<T extends number | string>(kind: NondeterministicValue, real: () => T): T
   /**
    * Takes an input from outside, such as a model's answer.
    * @param question returns the question, which is compared at a replay
@@ -138,11 +139,11 @@ export const recordingBoundary: CycleBoundary = {
 export function recordedPorts(ports: Ports): Ports {
   const { clock, ids } = ports
   const [wall, monotonic] = [() => clock.ms(), () => clock.monotonic()]
-  const ms = () => recordingContext()?.draw('ms', wall) ?? clock.ms()
-  const drawn: Clock = {
+  const ms = () => recordingContext()?.readValue('ms', wall) ?? clock.ms()
+  const recorded: Clock = {
     ms,
     now: () => (recordingContext() ? new Date(ms()) : clock.now()),
-    monotonic: () => recordingContext()?.draw('monotonic', monotonic) ?? clock.monotonic(),
+    monotonic: () => recordingContext()?.readValue('monotonic', monotonic) ?? clock.monotonic(),
     after: (delay, fn) => {
       const who = recordingContext()
       if (!who) return clock.after(delay, fn)
@@ -154,6 +155,6 @@ export function recordedPorts(ports: Ports): Ports {
     ...(clock.held ? { held: clock.held } : {}),
   }
   const make: Ports['ids']['make'] = (prefix, digits) =>
-    recordingContext()?.draw('id', () => ids.make(prefix, digits)) ?? ids.make(prefix, digits)
-  return { ...ports, clock: drawn, ids: { make } }
+    recordingContext()?.readValue('id', () => ids.make(prefix, digits)) ?? ids.make(prefix, digits)
+  return { ...ports, clock: recorded, ids: { make } }
 }

@@ -1,9 +1,9 @@
-import { type BigIntStats, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { type BigIntStats, statSync, utimesSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Clock, Fetch, Ports } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
 import { sleepOn } from '#lib/sleep'
+import { ownFiles } from '#lib/system-files'
 import { systemPresence } from '#lib/system-presence'
 
 /**
@@ -19,7 +19,7 @@ export function systemPorts(overrides: Partial<Ports> = {}): Ports {
       make: (prefix, digits) => `${prefix}-${digits < ASCENDING_DIGITS ? hexDigits(digits) : ascendingDigits(digits)}`,
     },
     files: fs,
-    ...(overrides.files && overrides.files !== fs ? {} : { filesNow }),
+    ownFiles: overrides.files ?? ownFiles,
     inodeOf,
     stampOf,
     touch,
@@ -42,11 +42,6 @@ function throwWithReason(error: unknown): never {
     error.message += `: ${message || code}`
   }
   throw error
-}
-
-function filesNow(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content, { mode: 0o600 })
 }
 
 function inodeOf(path: string): bigint | undefined {

@@ -1,4 +1,4 @@
-import { near } from '../did-you-mean.ts'
+import { closestMatches } from '../did-you-mean.ts'
 import type { LoadedPlugin } from '../source.ts'
 
 /** Returns plugins after those they need, else in the given order. Plugins in a cycle come in any order. */
@@ -24,7 +24,7 @@ export class RestartNeededError extends Error {}
 export function needsError(missing: readonly string[], live: Iterable<string>): NeedsError {
   const known = [...live].filter(name => !missing.includes(name))
   const names = missing.map(name => `"${name}"`).join(', ')
-  const [likely] = missing.flatMap(name => near(name, known))
+  const [likely] = missing.flatMap(name => closestMatches(name, known))
   const remedy = likely === undefined ? 'add it, or take it out of `needs`' : `did you mean "${likely}"?`
   return new NeedsError(`needs ${names}, which is not live; ${remedy}`)
 }

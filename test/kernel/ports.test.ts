@@ -1,9 +1,10 @@
+import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
 import { TimeLimitError, withTimeLimit } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
 import { systemPorts } from '#lib/system-ports'
 import { freePort } from '../spec/tools/mcp-client/mcp-client-host.ts'
-import { heldClock, testHost } from '../support/index.ts'
+import { heldClock, tempDir, testHost } from '../support/index.ts'
 
 it('keyed random numbers depend on their key only, not on the order in which they are read', () => {
   const keys = Array.from({ length: 50 }, (_, n) => ['ada', n] as const)
@@ -121,4 +122,55 @@ it('the system clock sleeps as long as asked, agrees with the date, and fires no
   clock.after(0, () => expect.unreachable('a cancelled timer fired'))()
   await clock.sleep(1)
   await clock.yield()
+})
+
+it("files of the service's own behave as those of the thread pool do", async () => {
+  const { files, ownFiles } = systemPorts()
+  const use = async (fs: typeof files) => {
+    await using dir = await tempDir()
+    const at = (name: string) => join(dir.path, name)
+    const said: unknown[] = []
+    const say = (work: Promise<unknown>) =>
+      work.then(
+        found => said.push(found),
+        ({ code, syscall }) => said.push([code, syscall]),
+      )
+    await say(fs.open(at('a'), 'r'))
+    await say(fs.stat(at('a')))
+    await say(fs.mkdir(at('x/y'), { mode: 0o700 }))
+    await fs.mkdir(at('x/y'), { recursive: true, mode: 0o700 })
+    const handle = await fs.open(at('a'), 'a+', 0o600)
+    await handle.appendFile('one\ntwo\n')
+    await handle.datasync()
+    said.push((await handle.stat()).size, (await handle.stat()).mode)
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(10), 1, 3, 4)
+    said.push(bytesRead, buffer.toString('latin1'))
+    await handle.truncate(4)
+    const pieces: string[] = []
+    for await (const piece of handle.createReadStream({ start: 1, autoClose: false })) pieces.push(String(piece))
+    said.push(pieces)
+    await handle.chmod(0o640)
+    said.push((await handle.stat()).mode)
+    await handle.sync()
+    await handle.close()
+    await say(fs.writeFile(at('a'), 'x', { flag: 'wx' }))
+    await say(fs.appendFile(at('b'), 'three', { mode: 0o600 }))
+    await say(fs.readFile(at('a'), 'utf8'))
+    await say(fs.symlink('target', at('l')))
+    await say(fs.symlink('other', at('l')))
+    await say(fs.readlink(at('l')))
+    await say(fs.lstat(at('l')).then(found => found.isSymbolicLink()))
+    await say(fs.rename(at('b'), at('x/c')))
+    await say(fs.rename(at('b'), at('x/c')))
+    await say(fs.realpath(at('x/../x')).then(path => relative(dir.path, path)))
+    await say(fs.realpath(at('nothing')))
+    await say(fs.rm(at('nothing')))
+    await say(fs.rm(at('nothing'), { force: true }))
+    await say(fs.rm(at('x'), { recursive: true }))
+    await say(fs.readdir(dir.path))
+    return said
+  }
+  expect(ownFiles).not.toBe(files)
+  expect(await use(ownFiles)).toEqual(await use(files))
+  expect(systemPorts({ files }).ownFiles).toBe(files)
 })

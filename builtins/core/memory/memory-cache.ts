@@ -212,7 +212,7 @@ export class MemoryCache implements Memory {
 
   get #parts(): JournalParts {
     const { ports, log } = this.#svc
-    return { ports, log }
+    return { ports: { ...ports, files: ports.ownFiles }, log }
   }
 }
 

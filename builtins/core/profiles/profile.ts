@@ -1,4 +1,4 @@
-import { type Issue, issuesOf, near, z } from '#kernel'
+import { closestMatches, type Issue, issuesOf, z } from '#kernel'
 import { isTree, type Tree } from '#lib/tree'
 import { BadFileError, parseYaml, type YamlFile } from '#lib/yaml'
 import { Profile } from './contract.ts'
@@ -78,7 +78,7 @@ function unknownKeys(
   if (!shape) return []
   return Object.entries(values).flatMap(([key, value]) => {
     const path = [...above, key]
-    if (!Object.hasOwn(shape, key)) return [{ path, closest: near(key, Object.keys(shape))[0] }]
+    if (!Object.hasOwn(shape, key)) return [{ path, closest: closestMatches(key, Object.keys(shape))[0] }]
     return isTree(value) ? unknownKeys(value, shape[key]!, path) : []
   })
 }

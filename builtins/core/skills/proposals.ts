@@ -54,7 +54,7 @@ export async function propose(
 
 /** Moves approved drafts to the project's `skills/` and removes declined ones. */
 export async function settleProposals(svc: PluginHandle): Promise<void> {
-  const { files } = svc.ports
+  const { ownFiles: files } = svc.ports
   const drafts = join(svc.project.svc, DRAFTS_FOLDER)
   for (const entry of await files.readdir(drafts).catch(() => [])) {
     const draft = join(drafts, entry)

@@ -1,6 +1,6 @@
 import { type Operation, type Point, z } from '#kernel'
 import type { Guards } from '#platform/heartbeat/contract'
-import type { Rehearsal } from '#platform/plugin-files/contract'
+import type { DryRun } from '#platform/plugin-files/contract'
 import type { Toolkit } from '#tools/toolkits/contract'
 import type { PluginCheck } from './contract.ts'
 
@@ -42,8 +42,8 @@ const DETAILS: Readonly<Record<string, (contribution: never) => Detail>> = {
  * Converts the result of a dry run to data and schemas.
  * @param file path of the plugin for display
  */
-export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck {
-  const { definition, registered, contributions, config, resources } = rehearsal
+export function describeDryRun(dryRun: DryRun, file: string): PluginCheck {
+  const { definition, registered, contributions, config, resources } = dryRun
   const { name, description = '', version = '', needs = [] } = definition
   const isRequired = (path: string) => {
     const schema = definition.config?.shape[path.replace(`plugins.config.${name}.`, '')] as z.ZodType | undefined
@@ -71,7 +71,7 @@ export function describeDryRun(rehearsal: Rehearsal, file: string): PluginCheck 
   }
 }
 
-function describeLabel(label: string, contributions: Rehearsal['contributions']): Registration[] {
+function describeLabel(label: string, contributions: DryRun['contributions']): Registration[] {
   const contribution = contributions.get(label)
   if (contribution !== undefined) {
     const [kind, name] = cut(label, ': ')

@@ -1,5 +1,5 @@
 import { Profiles } from '#core/profiles/contract'
-import { InvalidInputError, type Issue, near, type PluginHandle } from '#kernel'
+import { closestMatches, InvalidInputError, type Issue, type PluginHandle } from '#kernel'
 import { succeeds } from '#lib/succeeds'
 import { Shell } from '#tools/toolkits/shell/contract'
 import { measure, type Plan } from './bench.ts'
@@ -113,7 +113,7 @@ async function planOf(
 function unknown(path: string, given: readonly string[], names: readonly string[]): Issue[] {
   return given.flatMap(name => {
     if (names.includes(name)) return []
-    const [closest] = near(name, names)
+    const [closest] = closestMatches(name, names)
     const message = `contains the unknown name "${name}"; ${closest ? `did you mean "${closest}"?` : `there are: ${names.join(', ')}`}`
     return [{ path, message }]
   })

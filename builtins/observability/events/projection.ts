@@ -80,7 +80,7 @@ export class EventLog {
     if (this.#journals.size >= AGENTS_REMEMBERED) this.#journals.clear()
     const { project, ports, log } = this.#svc
     const path = join(project.svc, 'sessions', agent === '' ? '_service' : agent, 'events')
-    const journal = new Journal({ files: ports.files, path, warn: problem => log.warn({}, problem) })
+    const journal = new Journal({ files: ports.ownFiles, path, warn: problem => log.warn({}, problem) })
     this.#journals.set(agent, journal)
     return journal
   }

@@ -60,7 +60,7 @@ export class Manifests {
     const [run] = await briefRuns(store, [run_id])
     if (!run) return 0
     const agents = await listRunAgents(store, run_id)
-    const { files } = this.#svc.ports
+    const { ownFiles: files } = this.#svc.ports
     const write = () =>
       run.kind === 'task' ? this.writeBrief(folder, run, agents) : this.#writeWhole(folder, run, agents)
     await write().catch(async error => {
@@ -75,7 +75,7 @@ export class Manifests {
     const row = await findRun(this.#svc.use(Store), run.run_id)
     const facts = row ? factsIn(row) : {}
     const text = this.#text({ ...beginningOf(run, agents), ...facts })
-    await replaceFile(this.#svc.ports.files, join(folder, MANIFEST), text)
+    await replaceFile(this.#svc.ports.ownFiles, join(folder, MANIFEST), text)
   }
 
   /**
@@ -84,7 +84,7 @@ export class Manifests {
    */
   async writeBrief(folder: string, run: BriefRun, agents: readonly DescribedAgent[]): Promise<void> {
     const bytes = await this.brief(run, agents)
-    const { files } = this.#svc.ports
+    const { ownFiles: files } = this.#svc.ports
     const beside = join(folder, `manifest.json.${process.pid}.tmp`)
     await files.writeFile(beside, bytes, { mode: 0o600 })
     await files.rename(beside, join(folder, MANIFEST))

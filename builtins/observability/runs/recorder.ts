@@ -194,7 +194,7 @@ export class Recorder {
 
   #writing(run_id: string, anew = false): Writing {
     const log = new LogWriter({
-      files: this.#svc.ports.files,
+      files: this.#svc.ports.ownFiles,
       folder: this.folderOf(run_id),
       anew,
       rotateAt: () => this.#config.rotateAt,
@@ -267,16 +267,9 @@ export class Recorder {
     }
     const described = await Promise.all(agents.map(describeAgent))
     const lines = rows.map(row => this.#lineOf(row))
-    const { filesNow } = this.#svc.ports
-    const folder = this.folderOf(run_id)
-    if (filesNow) {
-      const log = lines.map(({ text }) => `${text}\n`).join('')
-      filesNow(folder, { [segmentName(first.seq)]: log, [MANIFEST]: await this.#manifests.brief(run, described) })
-    } else {
-      if ((await writing.log.position()) > 0) return undefined
-      await writing.log.append(lines)
-      await this.#manifests.writeBrief(folder, run, described)
-    }
+    if ((await writing.log.position()) > 0) return undefined
+    await writing.log.append(lines)
+    await this.#manifests.writeBrief(this.folderOf(run_id), run, described)
     return countRun({ run_id, from: 0, to: last.seq, totals, agents })
   }
 

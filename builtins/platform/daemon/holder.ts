@@ -7,7 +7,7 @@ import { type FoundDaemon, type Holder, OWN_NAME } from './contract.ts'
 const STALLED_AFTER_MS = 10_000
 const DESCRIPTION = /^(daemon(?:-[0-9a-f]{8})?)\.json$/
 
-type FindPorts = Pick<Ports, 'files' | 'spawn' | 'clock' | 'presence'>
+type FindPorts = Pick<Ports, 'files' | 'ownFiles' | 'spawn' | 'clock' | 'presence'>
 
 /**
  * Finds the project's daemon by its files in `.svc/`, even if it hangs, and without a kernel. Finds the project's own
@@ -23,7 +23,7 @@ export async function findDaemon(ports: FindPorts, svc: string): Promise<FoundDa
 
 /** Finds all daemons that left a description: the project's own first, then those that joined it, oldest first. */
 export async function findDaemons(ports: FindPorts, svc: string): Promise<FoundDaemon[]> {
-  const names = (await ports.files.readdir(svc).catch(() => [])).flatMap(name => DESCRIPTION.exec(name)?.[1] ?? [])
+  const names = (await ports.ownFiles.readdir(svc).catch(() => [])).flatMap(name => DESCRIPTION.exec(name)?.[1] ?? [])
   const found = await Promise.all(names.map(name => readDaemon(ports, svc, name)))
   const age = ({ joined, holder }: FoundDaemon) => (joined ? holder.started_at : 0)
   return found.filter(each => each !== undefined).sort((a, b) => age(a) - age(b))
@@ -32,10 +32,10 @@ export async function findDaemons(ports: FindPorts, svc: string): Promise<FoundD
 async function readDaemon(ports: FindPorts, svc: string, name: string): Promise<FoundDaemon | undefined> {
   const file = join(svc, `${name}.json`)
   try {
-    const holder = parseHolder(await ports.files.readFile(file, 'utf8'))
+    const holder = parseHolder(await ports.ownFiles.readFile(file, 'utf8'))
     if (!holder) return undefined
-    const failed = ports.files.stat(join(svc, `${name}.pid`)).catch(() => undefined)
-    const [{ mtimeMs }, fault] = await Promise.all([ports.files.stat(file), failed])
+    const failed = ports.ownFiles.stat(join(svc, `${name}.pid`)).catch(() => undefined)
+    const [{ mtimeMs }, fault] = await Promise.all([ports.ownFiles.stat(file), failed])
     return {
       name,
       joined: name !== OWN_NAME,

@@ -45,8 +45,8 @@ export async function settleTimes(svc: PluginHandle, config: SchedulesConfig): P
   if (due.length === 0) return false
   const held_by = await holdOf(svc)
   if (held_by !== undefined) {
-    const news = due.filter(row => row.held_by !== held_by)
-    if (news.length > 0) await store.apply(news.map(({ schedule_id }) => holdSlot({ schedule_id, held_by })))
+    const changed = due.filter(row => row.held_by !== held_by)
+    if (changed.length > 0) await store.apply(changed.map(({ schedule_id }) => holdSlot({ schedule_id, held_by })))
     return false
   }
   for (const row of due) {

@@ -1,7 +1,7 @@
 import { ConflictError, InvalidConfigError, type Issue, type KeyMeta, type ReloadClass, type Undo, z } from '#kernel'
 import { parseValue } from '#lib/yaml'
 import { UnknownConfigKeyError } from './contract.ts'
-import { keyHint } from './near-keys.ts'
+import { keyHint } from './key-hint.ts'
 
 export interface KeyValues {
   persisted: unknown

@@ -53,7 +53,7 @@ export class Config implements Configuration {
   readonly #name: string
   /** Name of the file in warnings, which are read outside the project's folder. */
   readonly #fullName: string
-  readonly #ports: Pick<Ports, 'env'> & LockPorts
+  readonly #ports: Pick<Ports, 'env' | 'ownFiles'> & LockPorts
   readonly #keys = new ConfigKeys()
   /** Keys of sections whose values were refused, by section. Their plugins wait for a change of these values. */
   readonly #waiting = new Map<string, KnownKey[]>()
@@ -72,7 +72,7 @@ export class Config implements Configuration {
 
   constructor(
     file: string,
-    ports: Pick<Ports, 'env'> & LockPorts,
+    ports: Pick<Ports, 'env' | 'ownFiles'> & LockPorts,
     { lenient = false, configName }: ConfigOptions = {},
   ) {
     this.file = file
@@ -413,7 +413,7 @@ export class Config implements Configuration {
    * init`, is complete.
    */
   async #readAgain(): Promise<YamlFile> {
-    const yaml = await readYaml(this.#ports.files, this.file, this.#name, this.#yaml)
+    const yaml = await readYaml(this.#ports.ownFiles, this.file, this.#name, this.#yaml)
     if (yaml.text.trim() === '' && this.#yaml.text.trim() !== '') {
       const remedy = 'restore it, or restart to use the defaults'
       throw new BadFileError({ file: this.#name, problem: 'is gone or empty', remedy })

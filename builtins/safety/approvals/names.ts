@@ -1,4 +1,4 @@
-import { near, type PluginHandle } from '#kernel'
+import { closestMatches, type PluginHandle } from '#kernel'
 import { Toolkits } from '#tools/toolkits/contract'
 import type { ApprovalConfig } from './config.ts'
 
@@ -13,7 +13,7 @@ export function warnOfTools(svc: PluginHandle, { enabled, require_for }: Approva
     )
   const known = svc.list(Toolkits).flatMap(({ tools }) => tools.map(({ name }) => name))
   for (const name of require_for.filter(name => !known.includes(name))) {
-    const [closest] = near(name, known)
+    const [closest] = closestMatches(name, known)
     const hint = closest ? `; did you mean ${closest}?` : ''
     svc.log.warn({}, `approval.require_for lists ${JSON.stringify(name)}, but there is no tool of that name now${hint}`)
   }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CheckpointPart } from '#core/checkpoints/contract'
 import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { findLot, restoreLife } from './repository.ts'
+import { findSituation, restoreLife } from './repository.ts'
 import { initialState, PersistedState } from './state/state.ts'
 
 /**
@@ -14,7 +14,7 @@ export function checkpointPart(svc: PluginHandle): CheckpointPart {
     name: 'suffering',
     schema: PersistedState,
     async capture(agent_id) {
-      const inner = (await findLot(svc.use(Store), agent_id))?.inner
+      const inner = (await findSituation(svc.use(Store), agent_id))?.inner
       return isDeepStrictEqual(inner, initialState()) ? undefined : inner
     },
     restore: async (agent_id, inner = initialState()) => [restoreLife({ agent_id, inner })],

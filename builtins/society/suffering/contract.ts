@@ -17,7 +17,7 @@ export type PersonaFields = Readonly<z.infer<typeof PersonaFields>>
 /**
  * Facts about an agent that stressors are computed from. Hours are waking hours, multiplied by `suffering.time_scale`.
  */
-export interface LotFacts {
+export interface SituationFacts {
   agent_id: string
   /** Counts of the last ten ended goals. */
   goals: { ended: number; completed: number; abandoned: number }
@@ -37,6 +37,9 @@ export interface LotFacts {
   budget_left: number | null
 }
 
+/** @deprecated Use `SituationFacts`. */
+export type LotFacts = SituationFacts
+
 /** `raise`: the stressor's condition holds. `resolve`: it no longer does. undefined: unchanged. */
 export type StressorVerdict = 'raise' | 'resolve' | undefined
 
@@ -52,7 +55,7 @@ export interface Stressor {
   /** Added to persona fields at severity 1, proportionally less below. Every stressor also reduces concentration. */
   effects?: Partial<PersonaFields>
   /** Reads the facts at each heartbeat. Without it other modules set the stressor through `Suffering`. */
-  sense?(facts: LotFacts): StressorVerdict | Promise<StressorVerdict>
+  sense?(facts: SituationFacts): StressorVerdict | Promise<StressorVerdict>
 }
 /** Name of a stressor, which prompts and lists show unchanged. */
 export const StressorName = z

@@ -2,8 +2,8 @@ import { errorMessage, HANDLER_LIMIT_MS, type PluginHandle, withTimeLimit } from
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
 import {
-  type LotFacts,
   type PersonaFields,
+  type SituationFacts,
   type Stressor,
   StressorAdded,
   StressorEased,
@@ -11,7 +11,7 @@ import {
   type StressorVerdict,
 } from './contract.ts'
 import { afterOutcome } from './persona.ts'
-import { endOfGoal, type HappenedRow, type LotRow } from './repository.ts'
+import { endOfGoal, type HappenedRow, type SituationRow } from './repository.ts'
 import { addStressor, applyVerdict, easeStressor, type Settings } from './state/dynamics.ts'
 import type { PersistedState } from './state/state.ts'
 
@@ -30,17 +30,17 @@ export interface AppliedEvents {
 /** Applies events in their order. */
 export async function applyEvents(
   svc: PluginHandle,
-  lot: LotRow,
+  situation: SituationRow,
   from: PersistedState,
   events: readonly HappenedRow[],
   home: PersonaFields,
   settings: Settings,
 ): Promise<AppliedEvents> {
   let inner = from
-  let { seq, heard_at } = lot
+  let { seq, heard_at } = situation
   for (const event of events) {
     seq = event.seq
-    const addressed = isAddressed(event, lot.agent_id)
+    const addressed = isAddressed(event, situation.agent_id)
     if (addressed) heard_at = Math.max(heard_at, event.at)
     const next = applyEvent(svc, addressed ? { ...inner, hours_unheard: 0 } : inner, event, home, settings)
     inner = next instanceof Promise ? await next : next
@@ -104,19 +104,24 @@ function isAddressed({ type, data }: HappenedRow, agent_id: string): boolean {
 }
 
 /** Returns the facts that stressor conditions use. */
-export function factsOf(lot: LotRow, inner: PersistedState, heard_at: number, budget_left: number | null): LotFacts {
+export function factsOf(
+  situation: SituationRow,
+  inner: PersistedState,
+  heard_at: number,
+  budget_left: number | null,
+): SituationFacts {
   const ended = inner.outcomes.length
   const completed = inner.outcomes.filter(([done]) => done).length
   return {
-    agent_id: lot.agent_id,
+    agent_id: situation.agent_id,
     goals: { ended, completed, abandoned: ended - completed },
     last_steps: inner.outcomes.at(-1)?.[1] ?? 0,
     hours_without_goal: inner.hours_without_goal,
     hours_unheard: inner.hours_unheard,
     // A message arrived after the count was read, so none is unanswered.
-    unanswered: heard_at > lot.heard_at ? 0 : lot.unanswered,
+    unanswered: heard_at > situation.heard_at ? 0 : situation.unanswered,
     refusals: inner.refusals,
-    failures: lot.failures,
+    failures: situation.failures,
     budget_left,
   }
 }
@@ -127,7 +132,7 @@ const VERDICTS: readonly StressorVerdict[] = ['raise', 'resolve', undefined]
 export async function runStressors(
   svc: PluginHandle,
   inner: PersistedState,
-  facts: LotFacts,
+  facts: SituationFacts,
   settings: Settings,
 ): Promise<PersistedState> {
   let next = inner
@@ -149,7 +154,11 @@ export async function runStressors(
 }
 
 /** Returns a stressor's verdict; a failure counts as unchanged. */
-function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): ReturnType<NonNullable<Stressor['sense']>> {
+function verdictOf(
+  svc: PluginHandle,
+  stressor: Stressor,
+  facts: SituationFacts,
+): ReturnType<NonNullable<Stressor['sense']>> {
   try {
     const verdict = stressor.sense?.(facts)
     if (!(verdict instanceof Promise)) return verdict
@@ -161,7 +170,12 @@ function verdictOf(svc: PluginHandle, stressor: Stressor, facts: LotFacts): Retu
   }
 }
 
-function logStressorError(svc: PluginHandle, { name }: Stressor, { agent_id }: LotFacts, error: unknown): undefined {
+function logStressorError(
+  svc: PluginHandle,
+  { name }: Stressor,
+  { agent_id }: SituationFacts,
+  error: unknown,
+): undefined {
   svc.log.warn({ agent_id }, `stressor "${name}": ${errorMessage(error)}`)
 }
 

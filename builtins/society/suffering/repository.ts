@@ -17,7 +17,7 @@ const FINE_MS = DAY_MS
 const COARSE_MS = 90 * DAY_MS
 const HOUR_MS = 3_600_000
 
-export interface LotRow extends NewAgent {
+export interface SituationRow extends NewAgent {
   failures: number
   /** Whether the agent has a goal. */
   busy: number
@@ -33,7 +33,7 @@ export interface LotRow extends NewAgent {
   inner: PersistedState | undefined
 }
 
-const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
+const SITUATION = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset, a.spawned_by, a.failures, i.state, coalesce(i.version, 0) AS version, coalesce(i.at, 0) AS at,
     coalesce(i.passed, 0) AS passed_before, coalesce((SELECT passed FROM leases_view l WHERE l.id = a.agent_id), 0) AS passed,
     coalesce(i.seq, 0) AS seq, coalesce(i.heard_at, 0) AS heard_at,
     EXISTS (SELECT 1 FROM goals_view WHERE agent_id = a.agent_id AND status = 'active') AS busy,
@@ -41,16 +41,16 @@ const LOT = `SELECT a.agent_id, a.name, a.role, a.given_role, a.model, a.preset,
       WHERE sent.created_at > coalesce(i.heard_at, 0)) AS unanswered
   FROM agents_view a LEFT JOIN inner_lives i ON i.agent_id = a.agent_id WHERE a.agent_id = ?`
 
-type StoredLot = Omit<LotRow, 'inner'> & { state: string | null }
+type StoredSituation = Omit<SituationRow, 'inner'> & { state: string | null }
 
 /** Returns an agent's state and the data that affects it; undefined when the agent does not exist. */
-export async function findLot(store: Store, agent_id: string): Promise<LotRow | undefined> {
-  const row = await store.get<StoredLot>(LOT, [agent_id, agent_id])
-  return row && lotOf(row)
+export async function findSituation(store: Store, agent_id: string): Promise<SituationRow | undefined> {
+  const row = await store.get<StoredSituation>(SITUATION, [agent_id, agent_id])
+  return row && situationOf(row)
 }
 
-function lotOf({ state, ...lot }: StoredLot): LotRow {
-  return { ...lot, inner: state === null ? undefined : (JSON.parse(state) as PersistedState) }
+function situationOf({ state, ...situation }: StoredSituation): SituationRow {
+  return { ...situation, inner: state === null ? undefined : (JSON.parse(state) as PersistedState) }
 }
 
 export interface HappenedRow {
@@ -60,18 +60,18 @@ export interface HappenedRow {
   data: Record<string, unknown>
 }
 
-const LIFE = `WITH lot AS MATERIALIZED (${LOT})
-  SELECT lot.*, e.seq AS event_seq, e.type AS event_type, e.at AS event_at, e.data AS event_data
-  FROM lot LEFT JOIN events_view e ON e.agent_id = lot.agent_id AND e.seq > lot.seq ORDER BY e.seq LIMIT ?`
+const LIFE = `WITH situation AS MATERIALIZED (${SITUATION})
+  SELECT situation.*, e.seq AS event_seq, e.type AS event_type, e.at AS event_at, e.data AS event_data
+  FROM situation LEFT JOIN events_view e ON e.agent_id = situation.agent_id AND e.seq > situation.seq ORDER BY e.seq LIMIT ?`
 
-type LifeRow = StoredLot &
+type LifeRow = StoredSituation &
   ({ event_seq: number; event_type: string; event_at: number; event_data: string } | { event_seq: null })
 
 /** Returns the same and the events of the agent since, oldest first. */
 export async function findLife(
   store: Store,
   agent_id: string,
-): Promise<{ lot: LotRow; events: HappenedRow[] } | undefined> {
+): Promise<{ situation: SituationRow; events: HappenedRow[] } | undefined> {
   const rows = await store.all<LifeRow>(LIFE, [agent_id, agent_id, PAGE_SIZE])
   const [first] = rows
   if (!first) return undefined
@@ -80,7 +80,7 @@ export async function findLife(
     const { event_seq: seq, event_type: type, event_at: at, event_data } = row
     return { seq, type, at, data: JSON.parse(event_data) as Record<string, unknown> }
   })
-  return { lot: lotOf(first), events }
+  return { situation: situationOf(first), events }
 }
 
 /** Returns the number of steps of an ended goal, and whether the model declined it. */
@@ -102,7 +102,7 @@ export async function endOfGoal(
 
 /** Writes the state after a cycle. Does nothing when another write, such as a restored checkpoint, came in between. */
 export const recordCycle = defineEffect({
-  name: 'suffering.lived',
+  name: 'suffering.advance',
   schema: z.object({
     agent_id: z.string(),
     version: z.int(),

@@ -15,7 +15,7 @@ import {
 } from './contract.ts'
 import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
 import { applyPersona, baseOf, effectiveOf, homeOf } from './persona.ts'
-import { findLife, findLot, type LotRow, recordCycle, recordMoment } from './repository.ts'
+import { findLife, findSituation, recordCycle, recordMoment, type SituationRow } from './repository.ts'
 import { msUntilChange, pass, type Settings, thresholdsOf } from './state/dynamics.ts'
 import { feelingOf, moodOf } from './state/mood.ts'
 import { eachField, initialState, loadOf, type PersistedState, type ReportedState } from './state/state.ts'
@@ -35,7 +35,7 @@ interface CurrentState {
 
 /** An agent's state during its running cycle. */
 interface CycleState {
-  lot: LotRow
+  situation: SituationRow
   inner: PersistedState
   home: PersonaFields
   seq: number
@@ -67,31 +67,31 @@ export class SufferingService implements Suffering {
     const svc = this.#svc
     const life = await findLife(svc.use(Store), cycle.agent_id)
     if (!life) return
-    const { lot, events } = life
-    const profile = await this.#unshapedProfile(lot, 'beat')
+    const { situation, events } = life
+    const profile = await this.#unshapedProfile(situation, 'beat')
     const home = homeOf(profile)
-    const before = lot.inner ?? (await this.#newInner(lot.agent_id, home))
-    const applied = await applyEvents(svc, lot, before, events, home, this.#settings)
+    const before = situation.inner ?? (await this.#newInner(situation.agent_id, home))
+    const applied = await applyEvents(svc, situation, before, events, home, this.#settings)
     const { seq, heard_at } = applied
     // An agent without goals of its own lacks nothing while it waits for one.
     const inner = profile.own_goals ? applied.inner : { ...applied.inner, hours_without_goal: 0 }
-    const facts = factsOf(lot, inner, heard_at, await budgetLeft(svc))
+    const facts = factsOf(situation, inner, heard_at, await budgetLeft(svc))
     const judged = await runStressors(svc, inner, facts, this.#settings)
-    const next = pass(judged, this.#restSince(lot), lot.busy === 1, this.#settings)
-    const look = await this.#lookAt(lot.agent_id, next, home)
-    this.#living.set(lot.agent_id, { cycle_num: cycle.cycle_num, inner: next, look })
-    cycle.set(CycleState, { lot, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
+    const next = pass(judged, this.#restSince(situation), situation.busy === 1, this.#settings)
+    const look = await this.#lookAt(situation.agent_id, next, home)
+    this.#living.set(situation.agent_id, { cycle_num: cycle.cycle_num, inner: next, look })
+    cycle.set(CycleState, { situation, inner: next, home, seq, heard_at, began: svc.clock.monotonic() })
   }
 
   /** `cleanup`: adds the cycle's own duration, and reports changes in its commit. */
   async save(cycle: Cycle): Promise<void> {
     const living = cycle.get(CycleState)
     if (!living) return
-    const { lot, home, began } = living
+    const { situation, home, began } = living
     const took = this.#svc.clock.monotonic() - began
-    const inner = pass(living.inner, took, lot.busy === 1, this.#settings)
+    const inner = pass(living.inner, took, situation.busy === 1, this.#settings)
     const persona = this.#effective(inner, home)
-    const state = await this.#stateOf(lot.agent_id, inner, persona)
+    const state = await this.#stateOf(situation.agent_id, inner, persona)
     const reported: ReportedState = {
       key: keyOf(state),
       load: state.load,
@@ -100,7 +100,7 @@ export class SufferingService implements Suffering {
     }
     const isNews = inner.told !== null && isWorthTelling(inner.told, reported)
     if (isNews)
-      cycle.effects.push(...this.#changeEvents(lot.agent_id, inner.told!, state, persona, baseOf(inner, home)))
+      cycle.effects.push(...this.#changeEvents(situation.agent_id, inner.told!, state, persona, baseOf(inner, home)))
     cycle.set(CycleState, { ...living, inner: isNews || inner.told === null ? { ...inner, told: reported } : inner })
   }
 
@@ -108,8 +108,8 @@ export class SufferingService implements Suffering {
   write(cycle: Cycle): void {
     const living = cycle.get(CycleState)
     if (!living) return
-    const { lot, inner, seq, heard_at } = living
-    const { agent_id, version, passed } = lot
+    const { situation, inner, seq, heard_at } = living
+    const { agent_id, version, passed } = situation
     const still_ms = msUntilChange(inner, this.#settings)
     cycle.effects.push(recordCycle({ agent_id, version, seq, heard_at, passed, still_ms, inner }))
   }
@@ -182,7 +182,7 @@ export class SufferingService implements Suffering {
    * Returns the hours since the last update, at most one heartbeat per cycle: an agent that was paused, frozen or not
    * driven was not awake.
    */
-  #restSince({ version, at, passed, passed_before }: LotRow): number {
+  #restSince({ version, at, passed, passed_before }: SituationRow): number {
     if (version === 0) return 0
     const heartbeat = Number(this.#svc.config.get('daemon.heartbeat')) * 1000
     return Math.min(Math.max(0, this.#svc.clock.ms() - at), heartbeat * (1 + passed - passed_before))
@@ -197,7 +197,11 @@ export class SufferingService implements Suffering {
   }
 
   async #innerOf(agent_id: string): Promise<PersistedState> {
-    return this.#living.get(agent_id)?.inner ?? (await findLot(this.#svc.use(Store), agent_id))?.inner ?? initialState()
+    return (
+      this.#living.get(agent_id)?.inner ??
+      (await findSituation(this.#svc.use(Store), agent_id))?.inner ??
+      initialState()
+    )
   }
 
   /** Returns the profile before this module changes it. A broken or missing profile does not stop the cycle. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { UNKNOWN } from '#core/runtime/loop/tool-call'
 import {
   type ModelServer,
   type ModelServerRequest,
@@ -92,7 +93,8 @@ export class Crashing {
     const journal = this.all<StampCall>(STAMP_CALLS)
     // Each stamp of a goal is made once, whichever call makes it.
     faults.push(...brokenStamps(await stampsIn(this.cwd), journal, ({ goal_id, n }) => `${goal_id} ${n}`))
-    const unknown = journal.filter(row => row.is_error === 1)
+    // Calls that the operator's messages held back are errors, too; they did not begin.
+    const unknown = journal.filter(row => row.outcome?.includes(UNKNOWN))
     if (unknown.length > kills) faults.push(`${unknown.length} unknown outcomes after ${kills} kills`)
     // A reservation for a call that may have been made counts as spent.
     if (this.spendCount > this.server.requests.length + kills) {

@@ -7,7 +7,7 @@ import { McpResources } from '#interfaces/mcp/contract'
 import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import daemon from '#platform/daemon/index'
-import { type InnerState, type LotFacts, Moods, Stressors } from '#society/suffering/contract'
+import { type InnerState, Moods, type SituationFacts, Stressors } from '#society/suffering/contract'
 import { SwarmPolicies } from '#society/swarm/contract'
 import { type Tool, type ToolCall, type ToolInterceptor, ToolInterceptors } from '#tools/toolkits/contract'
 import { importable } from '../../../embed/importable.ts'
@@ -132,7 +132,7 @@ it("the contributions of the guide's plugins to modules work", async () => {
   expect(await (await fetch(`${url}/bell/rings`)).json()).toEqual(['Ada'])
   expect(await kernel.points.find(DoctorChecks, 'bell')!.run()).toMatchObject({ level: 'ok' })
   expect(kernel.points.find(McpResources, 'svc://bell')).toMatchObject({ operation: 'bell.rings' })
-  const facts = (completed: number) => ({ goals: { ended: 4, completed, abandoned: 0 } }) as LotFacts
+  const facts = (completed: number) => ({ goals: { ended: 4, completed, abandoned: 0 } }) as SituationFacts
   const pressed = kernel.points.find(Stressors, 'pressed')!
   expect([await pressed.sense?.(facts(1)), await pressed.sense?.(facts(3))]).toEqual(['raise', 'resolve'])
   const state = { agent_id: 'ada', load: 0.7, crisis: false } as InnerState

@@ -347,8 +347,8 @@ describe('the stressors of an agent', () => {
           condition: 'the sun comes out',
           rate: 0.2,
           effects: { happiness: -0.5 },
-          async sense(lot) {
-            facts.push(lot)
+          async sense(situation) {
+            facts.push(situation)
             return raining ? 'raise' : 'resolve'
           },
         })

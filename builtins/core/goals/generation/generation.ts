@@ -80,10 +80,10 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const nudges = standing.nudged ? await agents.waitingNudges(agent_id) : []
   const orders = await Promise.all(nudges.map(nudge => sanitizeNudge(svc, agent_id, nudge.message)))
   const images = nudges.flatMap(nudge => nudge.images)
-  const news = await pendingMessagesFor(svc, agent_id, null, standing.wakes)
+  const unread = await pendingMessagesFor(svc, agent_id, null, standing.wakes)
   const newest = await listGoals(store, agent_id, { limit: RECENT_READ })
-  const others = news.texts.filter(text => !news.orders.includes(text))
-  const context = await contextFor(svc, cycle, standing, [...orders, ...news.orders], images, others, newest)
+  const others = unread.texts.filter(text => !unread.orders.includes(text))
+  const context = await contextFor(svc, cycle, standing, [...orders, ...unread.orders], images, others, newest)
   const answer = await svc
     .ask<typeof GoalStrategies, GoalContext, GeneratedGoal>(GoalStrategies as never, context)
     .catch(error => {
@@ -98,7 +98,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
-  const hasMessages = nudges.length + news.texts.length > 0
+  const hasMessages = nudges.length + unread.texts.length > 0
   if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
   const limits = hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals }
@@ -107,14 +107,14 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
   // More messages may wait than one prompt holds.
   if (nudges.length === NUDGES_AT_ONCE) cycle.run_at = svc.clock.ms()
-  cycle.effects.push(...news.acknowledgements, ...clearFailure(svc, cycle))
+  cycle.effects.push(...unread.acknowledgements, ...clearFailure(svc, cycle))
   if (goal.objective === null || goal.refusal !== undefined) {
     const { objective: refused, reasoning, refusal } = goal
     if (refused !== null && refusal) {
       const data = { agent_id, objective: refused, reason: refusal }
       cycle.effects.push(appendEvent({ type: 'goal_refused', agent_id, data }))
     }
-    const heardAll = nudges.length < NUDGES_AT_ONCE && !news.more
+    const heardAll = nudges.length < NUDGES_AT_ONCE && !unread.more
     const noGoal = { said: refusal ?? reasoning, refused }
     if (heardAll) cycle.effects.push(...sleepLonger(svc, config, cycle, standing, noGoal))
     return
@@ -122,7 +122,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const goal_id = svc.ports.ids.make('goal', 12)
   const { objective, reasoning } = goal
   const tools = () => svc.use(Runtime).toolsFor(assemblyOf(cycle).profile)
-  const messages = [...nudgeMessages(orders), ...nudgeHint(orders, tools), ...news.texts]
+  const messages = [...nudgeMessages(orders), ...nudgeHint(orders, tools), ...unread.texts]
   cycle.effects.push(
     insertGoal({
       goal_id,

@@ -42,8 +42,8 @@ import {
   recordAnswer,
   recordOutcome,
 } from '../repository.ts'
-import { type Called, PursuitNews } from './news.ts'
 import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
+import { type Called, PendingMessages } from './pending-messages.ts'
 import { Plan, UPDATE_PLAN } from './plan.ts'
 import { isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
@@ -143,7 +143,7 @@ class Pursuit {
   readonly #cache: TranscriptCache
   readonly #summaries: Summaries
   readonly #called: Called
-  readonly #news: PursuitNews
+  readonly #pending: PendingMessages
   #transcript = new Transcript([])
   /** The epoch of the lease under which the transcript was last written to. */
   #written: number | null
@@ -167,7 +167,7 @@ class Pursuit {
     this.#written = goal.transcript_epoch
     this.#began = svc.clock.monotonic()
     this.#called = calledFor(cycle, goal)
-    this.#news = new PursuitNews(svc, cycle, goal, this.#called)
+    this.#pending = new PendingMessages(svc, cycle, goal, this.#called)
     this.#summaries = new Summaries(svc, config, cycle, goal, () => this.#transcript)
   }
 
@@ -251,7 +251,7 @@ class Pursuit {
       transcript: this.#transcript.messages,
       tool_timeout: this.#config.tool_timeout,
       summarize: call => this.#summaries.next(call),
-      newMessages: () => this.#news.gather(this.#transcript.messages, this.#atHand),
+      newMessages: () => this.#pending.gather(this.#transcript.messages, this.#atHand),
       gate: (call, tool, check) => this.#gate(call, tool, check),
       objection: claim => claimCheck.objection(claim),
       yields: () => this.#yields(),
@@ -364,7 +364,7 @@ class Pursuit {
     this.#unsaved.push(
       recordAnswer({ goal_id, agent_id, epoch: this.#cycle.lease.epoch, rows, kept, intents }),
       recordSpend(this.#cycle, 'goal_pursuit', goal_id, spend, event.step),
-      ...this.#news.markRead(),
+      ...this.#pending.markRead(),
     )
     if (intents.length > 0) await this.#save([])
     this.#written = this.#cycle.lease.epoch

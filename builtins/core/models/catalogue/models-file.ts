@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { errorMessage, type Issue, issuesOf, near, type PluginHandle, type Ports } from '#kernel'
+import { closestMatches, errorMessage, type Issue, issuesOf, type PluginHandle, type Ports } from '#kernel'
 import { BadFileError, readYaml } from '#lib/yaml'
 import { ModelParameters } from '../parameters/contract.ts'
 import { Catalogue, ModelLimits, Price, type ProjectCatalogue, TIERS } from './catalogue.ts'
@@ -59,7 +59,7 @@ export async function readCatalogue(
   const path = [...issue.path, ...(key === undefined ? [] : [key])].map(String)
   const [{ path: at, message }] = issuesOf({ issues: [issue] }) as [Issue]
   const known = KEYS[String(issue.path[0] ?? '')] ?? []
-  const [closest] = key === undefined ? [] : near(key, known)
+  const [closest] = key === undefined ? [] : closestMatches(key, known)
   throw new BadFileError({
     file,
     line: yaml.lineOf(path) ?? 1,

@@ -52,10 +52,10 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
   for (let step = 1; step <= request.max_steps; step++) {
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
-    const news = await (request.newMessages ?? request.news).call(request)
+    const unread = await (request.newMessages ?? request.news).call(request)
     // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
     const last = messages.at(-1)!
-    if (news.length === 0 && last.role === 'assistant' && question === undefined) {
+    if (unread.length === 0 && last.role === 'assistant' && question === undefined) {
       question = notice(questionOf(request))
       earlierText = last.content
     }
@@ -65,7 +65,7 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     const isRepeated = messages.at(-1)?.content === question?.content
     const received = [
       ...(question ? [isRepeated ? notice(ASK_ONCE_MORE) : question] : []),
-      ...news,
+      ...unread,
       ...(isLast ? [notice(LAST_STEP)] : []),
     ]
     messages.push(...received)

@@ -1,4 +1,4 @@
-import { near, z } from '#kernel'
+import { closestMatches, z } from '#kernel'
 import { isTree } from '#lib/tree'
 import type { Tool } from '#tools/toolkits/contract'
 
@@ -44,7 +44,7 @@ const ARGUMENTS = new Map(SAME_ARGUMENTS.flatMap(names => names.split(' ').map(n
 /** Returns the tool most likely meant by an unknown name; undefined if none is similar. */
 export function meantTool(name: string, names: readonly string[]): string | undefined {
   const usual = BY_HABIT.get(plain(name))
-  return usual !== undefined && names.includes(usual) ? usual : near(name, names)[0]
+  return usual !== undefined && names.includes(usual) ? usual : closestMatches(name, names)[0]
 }
 
 /** Returns the arguments of a call with the names of the schema for those that models name differently. */
@@ -91,7 +91,7 @@ export function unknownParameters({ name, parameters }: Tool, given: unknown): s
 /** Returns the closest name, or one that is a word of the given name: background of run_in_background. */
 function meantParameter(given: string, names: readonly string[]): string | undefined {
   const words = given.split(/[^a-zA-Z0-9]/)
-  return names.find(name => words.includes(name)) ?? near(given, names)[0]
+  return names.find(name => words.includes(name)) ?? closestMatches(given, names)[0]
 }
 
 /** Normalizes a name, so that `ReadFile`, `read-file` and `read_file` are equal. */

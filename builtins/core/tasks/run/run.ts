@@ -210,7 +210,7 @@ export class TaskRun {
    */
   async #loop(prepared: PreparedRequest, question: string | undefined): Promise<RunEnd> {
     const corrections: Message[] = question ? [{ role: 'user', content: question, is_notice: true }] : []
-    const news = async () => {
+    const newMessages = async () => {
       // The answer was not the last one, so it is stored now.
       await this.journal.recordProgress()
       return [...corrections.splice(0), ...(await prepared.request.newMessages())]
@@ -222,7 +222,7 @@ export class TaskRun {
         return prepared.tools()
       },
       signal: this.#abort.signal,
-      newMessages: news,
+      newMessages,
       summarize: call => this.#summarize(call, prepared),
       ...(this.#form ? { review: () => this.#review() } : {}),
       ...(this.row.text === 'shown' && !this.#isGuarded ? this.#shows() : {}),

@@ -1,4 +1,4 @@
-import { near } from '#kernel'
+import { closestMatches } from '#kernel'
 import { type CommandSpec, UnknownCommandError } from '../contract.ts'
 
 /** Words that other programs and people use, mapped to the command that does the same here. */
@@ -63,7 +63,7 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
   const given = words.slice(0, option < 0 ? 3 : Math.max(option, 1)).join(' ')
   const names = commands.map(({ path }) => path.join(' '))
   const group = subcommandsOf(commands, words.slice(0, 1)).map(({ path }) => path.join(' '))
-  const found = near(given, names)
+  const found = closestMatches(given, names)
   // An option has no closest command.
   if (option === 0) return new UnknownCommandError({ words: given, near: [] })
   const other = ELSEWHERE[words[0]!]
@@ -82,5 +82,5 @@ export function unknown(commands: readonly CommandSpec[], words: readonly string
 /** Returns the commands whose last word is this one, such as `db backup`; otherwise those with close names. */
 function namesOf(word: string, names: readonly string[]): string[] {
   const ending = names.filter(name => name.endsWith(` ${word}`))
-  return ending.length > 0 ? ending.slice(0, 3) : near(word, names)
+  return ending.length > 0 ? ending.slice(0, 3) : closestMatches(word, names)
 }

@@ -1,5 +1,5 @@
 import { Cli, Command, Option } from 'clipanion'
-import { near } from '#kernel'
+import { closestMatches } from '#kernel'
 import { type ArgumentSpec, type CommandSpec, type OptionSpec, UsageError } from '../contract.ts'
 import { usageOf } from './help.ts'
 
@@ -93,7 +93,7 @@ function place(spec: CommandSpec, words: readonly string[], commands: readonly C
     if (taken.length > 0) input[argument.field] = argumentValue(spec, taken, argument)
   }
   if (left.length > 0) {
-    const [meant] = near(words[0]!, subcommandNames(spec, commands))
+    const [meant] = closestMatches(words[0]!, subcommandNames(spec, commands))
     const hint = meant === undefined ? '' : `; did you mean svc ${[...spec.path, meant].join(' ')}?`
     refuse(spec, `unexpected argument "${left[0]}"${hint}`)
   }
@@ -154,7 +154,7 @@ function problemOf(spec: CommandSpec, error: unknown): string {
   const reason = candidates.find(isReal)?.reason ?? String(error)
   const named = /\("(.*)"\)/.exec(reason)?.[1]
   if (named !== undefined && /^Unsupported option/.test(reason)) {
-    const [closest] = near(named.replace(/^-+/, ''), [
+    const [closest] = closestMatches(named.replace(/^-+/, ''), [
       'json',
       'root',
       'help',

@@ -36,7 +36,7 @@ export interface Journal {
 export async function openJournal(ports: Ports, root: string, terminal: Terminal): Promise<Journal> {
   const folder = join(root, 'logs')
   await makeFolder(ports.files, folder, 0o700)
-  const log = new RotatingFile(join(folder, 'svc.log'), ports)
+  const log = new RotatingFile(join(folder, 'svc.log'), { ...ports, files: ports.ownFiles })
   await log.open()
   // A detached process has no reader of standard error.
   const echo = !isDetached(ports.env)
@@ -50,13 +50,13 @@ export async function openJournal(ports: Ports, root: string, terminal: Terminal
   }
 }
 
-type Stream = ReturnType<Awaited<ReturnType<Ports['files']['open']>>['createWriteStream']>
+type FileHandle = Awaited<ReturnType<Ports['files']['open']>>
 
 /** A log file that several processes append to. The first process that finds it too long rotates it. */
 class RotatingFile {
   readonly file: string
   readonly #ports: LockPorts
-  #stream: Stream | undefined
+  #handle: FileHandle | undefined
   /** Inode of the open file; differs from the file at the same path after a rotation. */
   #inode = 0
   /** Whether the last line was written only in part, as on a full disk; the next line then starts on a new one. */
@@ -75,15 +75,19 @@ class RotatingFile {
   }
 
   write(line: string): void {
-    this.#stream?.write(this.#torn ? `\n${line}` : line)
+    this.#handle?.appendFile(this.#torn ? `\n${line}` : line).catch(() => {
+      // Whether the line was written in part is seen when the file is opened again.
+      this.#inode = 0
+      this.#lookOnce()
+    })
     this.#torn = false
     this.#written += line.length
-    if (!this.#stream || this.#written >= LOOK_EVERY) this.#lookOnce()
+    if (!this.#handle || this.#written >= LOOK_EVERY) this.#lookOnce()
   }
 
   async close(): Promise<void> {
     await this.#looking
-    await new Promise<void>(done => (this.#stream ? this.#stream.end(() => done()) : done()))
+    await this.#handle?.close()
   }
 
   #lookOnce(): void {
@@ -101,26 +105,18 @@ class RotatingFile {
     try {
       await this.#rotate()
       const found = await this.#ports.files.stat(this.file).catch(() => undefined)
-      if (!this.#stream || found?.ino !== this.#inode) await this.#reopen()
+      if (found?.ino !== this.#inode) await this.#reopen()
     } catch {}
   }
 
   async #reopen(): Promise<void> {
-    const { files } = this.#ports
-    const handle = await files.open(this.file, 'a+', 0o600)
+    const handle = await this.#ports.files.open(this.file, 'a+', 0o600)
     const { ino, size } = await handle.stat()
     this.#torn = size > 0 && (await handle.read(Buffer.alloc(1), 0, 1, size - 1)).buffer[0] !== 10
-    const before = this.#stream
-    const stream = handle.createWriteStream()
-    // A stream that failed to write stays unusable, even when the disk has space again.
-    stream.on('error', () => {
-      if (this.#stream !== stream) return
-      this.#stream = undefined
-      this.#lookOnce()
-    })
+    const before = this.#handle
     this.#inode = ino
-    this.#stream = stream
-    before?.end()
+    this.#handle = handle
+    await before?.close()
   }
 
   /** Rotates the file under a lock, so that only one of several processes does. */

@@ -49,19 +49,19 @@ export class RecordedContext implements RecordingContext {
     this.#reads = reads
   }
 
-  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
-    const drawn = real()
+  readValue<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
+    const value = real()
     if (kind === 'id') {
-      this.#ids.push(drawn as string)
-      return drawn
+      this.#ids.push(value as string)
+      return value
     }
     if (kind === 'ms') {
-      this.#ms.push((drawn as number) - this.#lastMs)
-      this.#lastMs = drawn as number
-      return drawn
+      this.#ms.push((value as number) - this.#lastMs)
+      this.#lastMs = value as number
+      return value
     }
     // Rounded to the recorded precision, so that a replay returns the same value.
-    const micros = Math.round((drawn as number) * 1000)
+    const micros = Math.round((value as number) * 1000)
     this.#micros.push(micros - this.#lastMicros)
     this.#lastMicros = micros
     return (micros / 1000) as T
@@ -197,9 +197,9 @@ export class RecordedContext implements RecordingContext {
 
   /** Records the nondeterministic values that were read since the last call. */
   writeReadValues(): void {
-    const drawn = [this.#ms, this.#micros, this.#ids]
-    if (drawn.every(each => each.length === 0)) return
-    this.#recorder.line(() => JSON.stringify(['d', this.id, ...drawn]))
+    const values = [this.#ms, this.#micros, this.#ids]
+    if (values.every(each => each.length === 0)) return
+    this.#recorder.line(() => JSON.stringify(['d', this.id, ...values]))
     this.#ms = []
     this.#micros = []
     this.#ids = []

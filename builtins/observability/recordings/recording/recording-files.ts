@@ -84,7 +84,7 @@ export class RecordingFiles {
   /** Opens a log for appending and keeps it open: opening it for each chunk would cost more than writing the chunk. */
   async openLog(run_id: string): Promise<LogFile> {
     const path = join(this.folderOf(run_id), LOG)
-    return new LogFile(await this.#files.open(path, 'a', 0o600))
+    return new LogFile(await this.#svc.ports.ownFiles.open(path, 'a', 0o600))
   }
 
   /**

@@ -35,16 +35,16 @@ export class ParsedRecording {
       else if (entry[0] === 'd') {
         const [, context, ms, micros, ids] = entry
         const at = last.get(context) ?? { ms: 0, micros: 0 }
-        const drawn = this.valuesOf(context)
+        const values = this.valuesOf(context)
         for (const step of ms) {
           at.ms += step
-          drawn.ms.push(at.ms)
+          values.ms.push(at.ms)
         }
         for (const step of micros) {
           at.micros += step
-          drawn.monotonic.push(at.micros / 1000)
+          values.monotonic.push(at.micros / 1000)
         }
-        drawn.ids.push(...ids)
+        values.ids.push(...ids)
         last.set(context, at)
       } else if (entry[0] === 'p') {
         let context = 0
@@ -77,12 +77,12 @@ export class ParsedRecording {
   }
 
   valuesOf(context: number): ReadValues {
-    let drawn = this.#readValues.get(context)
-    if (!drawn) {
-      drawn = { ms: [], monotonic: [], ids: [] }
-      this.#readValues.set(context, drawn)
+    let values = this.#readValues.get(context)
+    if (!values) {
+      values = { ms: [], monotonic: [], ids: [] }
+      this.#readValues.set(context, values)
     }
-    return drawn
+    return values
   }
 
   /** Returns the entry with the values that a context has used so far; undefined if there are none. */

@@ -72,7 +72,7 @@ export class Playback implements RecordingBackend {
     const id = this.#startingContext
     const { recording } = this.#parts
     const context = new ReplayedContext({
-      drawn: recording.valuesOf(id),
+      values: recording.valuesOf(id),
       abort,
       onMove: () => this.#onMove(),
       settleContexts: () => this.#settleContexts(),
@@ -118,10 +118,10 @@ export class Playback implements RecordingBackend {
   /** Returns the recording as far as it was replayed, from which another one continues. */
   playedEntries(): Entry[] {
     const { recording } = this.#parts
-    const drawn = [...this.#contexts]
+    const open = [...this.#contexts]
       .map(([id, { used }]) => recording.readValuesEntry(id, used))
       .filter(entry => entry !== undefined)
-    return [...recording.names, ...recording.sequence.slice(0, this.#head), ...drawn]
+    return [...recording.names, ...recording.sequence.slice(0, this.#head), ...open]
   }
 
   /**
@@ -325,7 +325,7 @@ function shorten(what: string): string {
 
 /** Context in which writes of other processes are repeated unchanged. */
 const UNRECORDED: RecordingContext = {
-  draw: (_, real) => real(),
+  readValue: (_, real) => real(),
   take: (_, work) => work(),
   turn: (_, work) => work(),
   read: (_, work) => work(),

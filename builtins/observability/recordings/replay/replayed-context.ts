@@ -21,7 +21,7 @@ export interface Waiting {
 }
 
 export interface ReplayedContextParts {
-  drawn: ReadValues
+  values: ReadValues
   abort: CycleEnd
   /** Called when the context waits or has ended. */
   onMove: () => void
@@ -39,7 +39,7 @@ export class ReplayedContext implements RecordingContext {
   readonly abort: CycleEnd
   over = false
   readonly #parts: ReplayedContextParts
-  readonly #drawn: ReadValues
+  readonly #values: ReadValues
   readonly last = { ms: 0, monotonic: 0 }
   /** Number of recorded values that it has read. */
   readonly used = { ms: 0, monotonic: 0, ids: 0 }
@@ -51,14 +51,14 @@ export class ReplayedContext implements RecordingContext {
 
   constructor(parts: ReplayedContextParts) {
     this.#parts = parts
-    this.#drawn = parts.drawn
+    this.#values = parts.values
     this.abort = parts.abort
   }
 
-  draw<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
-    if (this.#live) return this.#live.draw(kind, real)
-    if (kind === 'id') return (this.#drawn.ids[this.used.ids++] as T | undefined) ?? real()
-    this.last[kind] = this.#drawn[kind][this.used[kind]++] ?? this.last[kind]
+  readValue<T extends number | string>(kind: NondeterministicValue, real: () => T): T {
+    if (this.#live) return this.#live.readValue(kind, real)
+    if (kind === 'id') return (this.#values.ids[this.used.ids++] as T | undefined) ?? real()
+    this.last[kind] = this.#values[kind][this.used[kind]++] ?? this.last[kind]
     return this.last[kind] as T
   }
 

@@ -1,4 +1,4 @@
-import { near, type Ports } from '#kernel'
+import { closestMatches, type Ports } from '#kernel'
 import type { JailFolder } from '#safety/sandbox/contract'
 import { IgnoreRules } from './search/ignore.ts'
 import { Walk } from './search/walk.ts'
@@ -27,5 +27,5 @@ export async function likelyPaths(
   }
   const nameOf = (each: string) => each.slice(each.lastIndexOf('/') + 1)
   const sameName = found.filter(each => nameOf(each) === nameOf(path))
-  return (sameName.length > 0 ? sameName : near(path, found)).slice(0, MOST_HITS)
+  return (sameName.length > 0 ? sameName : closestMatches(path, found)).slice(0, MOST_HITS)
 }

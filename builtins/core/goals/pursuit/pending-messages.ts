@@ -45,7 +45,7 @@ const AWAITED_ENDED = 'Goals that this goal waited for have ended:'
 export type Called = Pick<RunRequest, 'model' | 'purpose'>
 
 /** The messages of a pursuit that come from outside its loop: the goal with its context, nudges, reports and notices. */
-export class PursuitNews {
+export class PendingMessages {
   readonly #svc: PluginHandle
   readonly #cycle: Cycle
   readonly #goal: PursuedGoal
@@ -79,11 +79,11 @@ export class PursuitNews {
     const messages = await Promise.all(nudges.map(({ message }) => sanitizeNudge(this.#svc, agent_id, message)))
     const ended = current?.unreported ? await unreportedSubgoals(this.#svc.use(Store), goal_id) : []
     this.#reportedGoals = ended.map(goal => goal.goal_id)
-    const news = await pendingMessagesFor(this.#svc, agent_id, goal_id, current?.wakes ?? 0)
-    this.#acknowledgements = news.acknowledgements
-    const texts = news.texts.map(text => ({
+    const unread = await pendingMessagesFor(this.#svc, agent_id, goal_id, current?.wakes ?? 0)
+    this.#acknowledgements = unread.acknowledgements
+    const texts = unread.texts.map(text => ({
       ...userMessage(text),
-      ...(news.reports.includes(text) ? { is_report: true } : {}),
+      ...(unread.reports.includes(text) ? { is_report: true } : {}),
     }))
     const first = transcript.length === 0 ? [await this.#opening(messages)] : []
     const heading = ended.every(goal => goal.agent_id === agent_id) ? 'Subgoals have ended:' : AWAITED_ENDED
