@@ -97,6 +97,12 @@ type Output<N extends string> = N extends Known
       : never
   : unknown
 
+declare module '#kernel' {
+  interface Invoke {
+    <N extends Known>(name: N, input: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>>
+  }
+}
+
 /**
  * The service embedded in your own program.
  * @example

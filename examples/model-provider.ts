@@ -1,5 +1,6 @@
 // A model provider: another source of answers, named `parrot:<model>` in profiles and in `svc spawn --model`.
-// This one repeats its input, which is enough to show how text, tool calls and usage are streamed.
+// This one repeats its input, which is enough to show how text, tool calls and usage are streamed. One that asks a server
+// throws a ModelError when the server refuses; its `kind`, `transient` and `retryAfter` decide on retries.
 import { definePlugin, type ModelEvent, ModelProviders, type ModelRequest } from 'svc'
 
 export default definePlugin({

@@ -55,7 +55,7 @@ export class PluginHandle {
   readonly previous: unknown
   readonly #kernel: SharedParts
   readonly #parts: HandleParts
-  readonly #listening = new Map<unknown, Map<string, Undo>>()
+  readonly #listening = new WeakMap<object, Map<string, Undo>>()
 
   constructor(name: string, kernel: SharedParts, parts: HandleParts) {
     this.name = name
@@ -67,7 +67,7 @@ export class PluginHandle {
     this.clock = kernel.ports.clock
     this.project = kernel.project
     this.roles = kernel.roles
-    this.invoke = (...call) => kernel.invoke(...call)
+    this.invoke = kernel.invoke.bind(kernel)
     for (const extend of kernel.extensions)
       Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
   }
@@ -131,7 +131,6 @@ export class PluginHandle {
     const byEvent = this.#listening.get(handler)
     void byEvent?.get(event)?.()
     byEvent?.delete(event)
-    if (byEvent?.size === 0) this.#listening.delete(handler)
   }
 
   /** Emits an event and waits for its handlers. Never rejects because of a handler. */
@@ -180,7 +179,7 @@ export class PluginHandle {
     return this.#declare(`provides ${token.name}`, () => this.#kernel.services.provide(token, value, this.name))
   }
 
-  /** Returns the service's current provider. Call it where you need the service and do not keep the result. */
+  /** Returns the service's current provider. Call it where you need the service, not in `setup`, and do not keep the result. */
   use<T>(token: Token<T>): T {
     return this.#kernel.services.use(token)
   }

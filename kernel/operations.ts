@@ -56,8 +56,11 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   count?(input: z.output<I>, call: C): number | Promise<number>
 }
 
-/** Runs an operation by its name. */
-export type Invoke = (name: string, input: unknown, call?: Partial<OperationCall>) => Promise<unknown>
+/** Runs an operation by its name. The program adds an overload that types its operations, by merging. */
+export interface Invoke {
+  // biome-ignore lint/style/useShorthandFunctionType: only an interface can be given overloads by merging
+  (name: string, input: unknown, call?: Partial<OperationCall>): Promise<unknown>
+}
 
 export const Operations = point<Operation>('operations', {
   key: definition => definition.name,

@@ -29,7 +29,8 @@ export const ServiceMissingError = defineError({
   code: 'service_missing',
   status: 500,
   title: 'Service not provided',
-  message: (p: { name: string }) => `No plugin provides the service "${p.name}"; is its plugin disabled?`,
+  message: (p: { name: string }) =>
+    `No plugin provides the service "${p.name}"; is its plugin disabled? In setup it may not exist yet: call svc.use where you need it.`,
 })
 
 interface Provider {

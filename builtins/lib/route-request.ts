@@ -17,6 +17,10 @@ export function routeRequest(
   if (rest.size === 0) return { target, body: undefined }
   if (method !== 'GET' && method !== 'DELETE') return { target, body: JSON.stringify(Object.fromEntries(rest)) }
   const query = new URLSearchParams()
-  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, String(each))
+  for (const [name, value] of rest) for (const each of [value].flat()) query.append(name, queryText(each))
   return { target: `${target}?${query}`, body: undefined }
+}
+
+function queryText(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

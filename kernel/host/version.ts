@@ -202,6 +202,6 @@ export class Version implements LoadedPlugin {
 
 /** Returns the error of a plugin whose name is taken. */
 export function nameTakenError({ name, origin }: Pick<Version, 'name' | 'origin'>): SvcError {
-  const by = isOfProgram(origin) ? 'a part of the program' : origin
+  const by = isOfProgram(origin) ? `a part of the program (to replace it, add replaces: '${name}')` : origin
   return new ConflictError({ message: `the name "${name}" is taken by ${by}; give this plugin another name` })
 }

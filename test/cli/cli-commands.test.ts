@@ -116,11 +116,21 @@ describe('svc help and svc config validate', () => {
   it("give each required argument and option of a plugin's command in the example", async () => {
     const source = `import { definePlugin, z } from 'svc'
 export default definePlugin({ name: 'stock', setup: svc => svc.operation({ name: 'stock.put', summary: 'Store an item',
-  input: z.object({ bay: z.number().min(3), item: z.string(), count: z.number(), note: z.string().optional() }),
-  output: z.string(), cli: { usage: 'stock <bay> <item...>' }, run: () => '' }) })`
+  input: z.object({ bay: z.number().min(3), item: z.string(), count: z.number(), sealed: z.boolean(),
+    listed: z.boolean().default(true), note: z.string().optional() }),
+  output: z.unknown(), cli: { usage: 'stock <bay> <item...>' }, run: input => input }) })`
     await using dir = await project({ 'plugins/stock.ts': source })
-    const { stdout } = await svc(['stock', '--help'], { cwd: dir.path })
-    expect(stdout).toContain('Example:\n  svc stock 3 item --count 1\n')
+    const stock = (...words: string[]) => svc(['stock', ...words], { cwd: dir.path })
+    const { stdout } = await stock('--help')
+    expect(stdout).toContain('svc stock <bay> <item...> --count <number> --[no-]sealed [options]\n')
+    expect(stdout).toMatch(/^ {2}--\[no-\]listed +\(default: true\)$/m)
+    expect(stdout).toContain('Example:\n  svc stock 3 item --count 1 --sealed\n')
+    const given = ['3', 'item', '--count', '1', '--no-listed']
+    expect(JSON.parse((await stock(...given, '--no-sealed', '--json')).stdout)).toMatchObject({
+      listed: false,
+      sealed: false,
+    })
+    expect((await stock(...given, '--sealed=false')).stderr).toContain('write --sealed or --no-sealed')
   })
 
   it('explain commands and exit codes, and report errors in the configuration file', async () => {

@@ -22,6 +22,10 @@ export default definePlugin({
       http: { method: 'GET', path: '/parrot' }, cli: { usage: 'parrot ask <word>' }, render: ({ said }) => \`it says: \${said}\` })
     svc.operation({ name: 'parrot.repeat', summary: 'Repeat the last', input: input.partial(), output: z.string(), reach: 'daemon',
       http: { method: 'POST', path: '/repeat/{word}' }, cli: { usage: 'repeat [word]' }, run: ({ word = 'the last' }) => word })
+    svc.operation({ name: 'parrot.sum', summary: 'Add numbers', input: z.object({ first: z.array(z.number()), more: z.array(z.number()).optional(), scale: z.object({ by: z.number() }).optional(), terms: z.array(z.object({ n: z.number() })).default([]) }), output: z.number(),
+      http: { method: 'GET', path: '/sum' }, cli: { usage: 'sum <first...>' }, run: ({ first, more = [], scale = { by: 1 }, terms }) => scale.by * [...first, ...more, ...terms.map(({ n }) => n)].reduce((a, b) => a + b) })
+    svc.operation({ name: 'parrot.greet', summary: 'Greet', input: z.object({ who: z.string().default('you') }), output: z.string(), reach: 'daemon',
+      http: { method: 'GET', path: '/greet/{who}' }, cli: { usage: 'greet [who]' }, run: ({ who }) => who })
   },
 })`
 
@@ -31,6 +35,8 @@ const WORDS = [
   ['shout', 'hello'],
   ['parrot', 'ask', 'hello', '--times', '3', '--tags', 'x'],
   ['parrot', 'ask', 'a\x1b[2J\u202e'],
+  ['sum', '1', '2.5', '--more', '3', '--more', '-4', '--scale', '{"by":10}', '--terms', '{"n":0.5}'],
+  ['sum', '1', 'two'],
   ['say', 'hello', '--times', '0'],
   ['parrot', 'ask', 'hello', '--times', 'often'],
   ['agent', 'nobody'],
@@ -53,11 +59,14 @@ describe('commands with a running daemon and without one', () => {
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })
     await daemon.waitForOutput(/^Logs: /m)
     expect(await answers(dir)).toEqual(alone)
-    expect(alone.slice(0, 5).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0])
+    expect(alone.slice(0, 6).map(({ code }) => code)).toEqual([0, 0, 0, 0, 0, 0])
     expect(alone[1]!.stdout).toBe('said  hello\n\nitems:\nN  TEXT\n0  hello\n1  hello\n')
     expect(alone[2]!.stdout).toContain('HELLO')
     expect(alone[4]!.stdout).toBe('it says: a\\x1b[2J\\u202e\n')
-    expect(alone.slice(5).map(({ code, stdout }) => [code, stdout])).toEqual([
+    expect(alone[5]!.stdout).toBe('30\n')
+    expect(alone[6]!.stderr).toContain('<first> takes a number, not "two"')
+    expect(alone.slice(6).map(({ code, stdout }) => [code, stdout])).toEqual([
+      [2, ''],
       [2, ''],
       [2, ''],
       [1, ''],
@@ -68,5 +77,6 @@ describe('commands with a running daemon and without one', () => {
     ])
     expect(await svc(['repeat'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'the last\n' })
     expect(await svc(['repeat', 'it'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'it\n' })
+    expect(await svc(['greet'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'you\n' })
   })
 })

@@ -67,6 +67,11 @@ it.each([
     /:1\): There is no module "svc\/goalz"; did you mean "svc\/goals"\?$/,
   ],
   [
+    'a source file of svc',
+    "import { Goals } from 'svc/builtins/core/goals'\nexport default Goals",
+    /:1\): There is no module "svc\/builtins\/core\/goals"; /,
+  ],
+  [
     'a part of svc that is not installed',
     "import { createClient } from 'svc/client'\nexport default createClient",
     /:1\): Cannot find 'svc\/client'; install it from its checkout with npm install \/path\/to\/svc; the plugin/,
@@ -380,4 +385,6 @@ it('an output that does not match its schema names operation and plugin, and cou
     failures: 1,
     last_failure: `${join(home.root, 'plugins/asker.ts')}: operation ask.it: ${problem}`,
   })
+  const msg = expect.stringContaining(`operation ask.it: ${problem}`)
+  expect(home.log).toContainEqual(expect.objectContaining({ level: 50, plugin: 'asker', msg }))
 })

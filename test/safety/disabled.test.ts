@@ -112,7 +112,9 @@ describe('disabling a module', () => {
     await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [rest]\n' })
     const { code, stderr } = await command(['serve', '--port', '0'], { cwd: dir.path })
     expect(code).toBe(1)
-    expect(stderr).toContain('No plugin provides the service "rest"; is its plugin disabled?')
+    expect(stderr).toContain(
+      'No plugin provides the service "rest"; is its plugin disabled? In setup it may not exist yet: call svc.use where you need it.',
+    )
   })
 })
 

@@ -222,7 +222,13 @@ export interface ModelProvider {
    * @param asks whether it may ask its server, by default true; without asking, undefined where that is not known yet
    */
   defaultModel?(asks?: boolean): Promise<string | undefined>
-  /** Makes one attempt, without retries. @throws ModelError when the provider refuses */
+  /**
+   * Makes one attempt, without retries. The caller repeats it after any error that is not a ModelError with
+   * `transient: false`.
+   * @throws ModelError when the provider refuses
+   * @example throw new ModelError({ model: 'acme:large', problem: 'the key is refused' }, { kind: 'auth', transient: false, billed: false })
+   * @example throw new ModelError({ model: 'acme:large', problem: 'too many requests' }, { kind: 'rate_limited', retryAfter: 20, billed: false })
+   */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
   /** Makes one attempt without streaming, for a stream that broke off. */
   complete?(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]>

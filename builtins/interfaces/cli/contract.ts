@@ -48,6 +48,8 @@ export type ValueType = 'text' | 'number' | 'boolean' | 'list' | 'json' | 'file'
 export interface ArgumentSpec {
   field: string
   type: ValueType
+  /** Type of the values of a list, where they are no text. */
+  items?: 'number' | 'boolean' | 'json'
   required: boolean
   /** Whether it takes the rest of the line. */
   rest: boolean
@@ -62,6 +64,8 @@ export interface OptionSpec {
   name: string
   short: string | null
   type: ValueType
+  /** Type of the values of a list, where they are no text. */
+  items?: 'number' | 'boolean' | 'json'
   required: boolean
   default: unknown
   choices: readonly string[] | null

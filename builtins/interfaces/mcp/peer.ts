@@ -14,8 +14,8 @@ import { INTERNAL_ERROR, INVALID_PARAMS, RpcError } from './transport/rpc.ts'
 import { CheckingTransport, type Requests } from './transport/wire.ts'
 import { Updates } from './updates.ts'
 
-/** Number of tools, resources or prompts in one page. */
-const PAGE = 100
+/** Number of tools, resources or prompts in one page. More than all tools, because many clients read only one page. */
+const PAGE = 1_000
 /** Maximum number of tools that an error about an unknown one names. */
 const MOST_NAMED = 20
 const LIST_CHANGED = {

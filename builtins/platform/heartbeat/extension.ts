@@ -14,7 +14,7 @@ export function heartbeatExtension(heartbeat: HeartbeatControl, hooks: Hooks): E
         return hookSet(svc, hooks)
       },
       guard(phase, guard, { name: given, failClosed: closed, busy, hasWork = busy }: GuardOptions = {}) {
-        const name = given ?? guard.name ?? `${svc.name}${guards++ || ''}`
+        const name = given ?? guard?.name ?? `${svc.name}${guards++ || ''}`
         const failClosed = () => closed ?? (builtin && svc.config.get('daemon.guards_fail_closed') === true)
         const registered = registeredGuard(phase, guard, {
           name,

@@ -15,6 +15,8 @@ export interface CallsParts {
 export interface CallOptions<A extends unknown[]> {
   /** Returns whether an error of a call counts as a failure of the plugin's code. */
   isFailure: (error: unknown, args: A) => boolean
+  /** Called with each failure. */
+  onFailure?: (error: unknown) => void
   /** Time limit of one call, in milliseconds; waiting while calls are held does not count. */
   limit_ms?: number
   fit?: ((...args: A) => A) | undefined
@@ -122,7 +124,7 @@ export class Calls {
     what: string,
     fn: (...args: A) => R,
     args: A,
-    { isFailure, limit_ms, streams }: CallOptions<A>,
+    { isFailure, onFailure, limit_ms, streams }: CallOptions<A>,
   ): Promise<Awaited<R>> {
     if (this.#gate) await this.#gate
     const { plugin, breaker, heir } = this.#parts
@@ -136,7 +138,9 @@ export class Calls {
     this.#running++
     breaker.calls++
     const recordFailure = (error: unknown) => {
-      if (isFailure(error, args)) breaker.recordFailure(what, error)
+      if (!isFailure(error, args)) return
+      onFailure?.(error)
+      breaker.recordFailure(what, error)
     }
     let goesOn = false
     try {

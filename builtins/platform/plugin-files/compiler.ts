@@ -121,7 +121,7 @@ const OF_PACKAGE = ['svc/client', 'svc/testing']
  * @throws TypeError that names the closest module
  */
 function checkModule(name: string, modules: Record<string, object>): void {
-  if (!/^svc\/[\w-]+$/.test(name) || name in modules || OF_PACKAGE.includes(name)) return
+  if (!/^svc\/[\w/-]+$/.test(name) || name in modules || OF_PACKAGE.includes(name)) return
   throw new TypeError(`There is no module "${name}"; ${didYouMean(name, Object.keys(modules), 'your editor')}`)
 }
 

@@ -76,18 +76,11 @@ export class PluginInterceptor implements Interceptor {
   #tool<A extends unknown[], R>(label: string, { name, fit }: PluginCall<A>, fn: (...args: A) => R) {
     const isFailed = (error: unknown, [, call]: readonly unknown[]) =>
       !(call as ToolCall | undefined)?.signal?.aborted && isFailure(error)
-    const run = this.calls.wrap(label, fn, { isFailure: isFailed, fit })
-    return async (...args: A): Promise<Awaited<R>> => {
-      try {
-        return await run(...args)
-      } catch (error) {
-        if (isFailed(error, args)) {
-          const { stack } = Object(error) as { stack?: string }
-          this.#parts.log.error({ tool: name, stack }, this.#failureOf(label, error))
-        }
-        throw error
-      }
+    const onFailure = (error: unknown) => {
+      const { stack } = Object(error) as { stack?: string }
+      this.#parts.log.error({ tool: name, stack }, this.#failureOf(label, error))
     }
+    return this.calls.wrap(label, fn, { isFailure: isFailed, onFailure, fit })
   }
 
   /** Wraps an operation. Its output is checked here, so that an invalid one counts as a failure of the plugin. */
@@ -97,7 +90,8 @@ export class PluginInterceptor implements Interceptor {
       if (!call.streams) this.#checkOutput(call.name, output)
       return output
     }
-    return this.calls.wrap(label, run, { isFailure, ...call }) as (...args: A) => Promise<Awaited<R>>
+    const onFailure = (error: unknown) => this.#parts.log.error({}, this.#failureOf(label, error))
+    return this.calls.wrap(label, run, { isFailure, onFailure, ...call }) as (...args: A) => Promise<Awaited<R>>
   }
 
   /** @throws TypeError that names the operation, the plugin and what is wrong */

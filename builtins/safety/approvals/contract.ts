@@ -163,6 +163,7 @@ export interface ApprovalReviewer {
     goal_id: string | null
     task_id: string | null
     tool_name: string
+    /** As the tool receives them, with defaults. */
     arguments: unknown
   }): Review | undefined | Promise<Review | undefined>
 }

@@ -17,9 +17,10 @@ export async function review(svc: PluginHandle, call: GatedCall): Promise<Review
   const reviewed: ReviewOutcome = {}
   const { agent_id, goal_id, task_id, tool } = call
   for (const reviewer of reviewers) {
-    const args: unknown = reviewed.edited ? JSON.parse(reviewed.edited) : structuredClone(call.arguments)
-    const question = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
+    const given: unknown = reviewed.edited ? JSON.parse(reviewed.edited) : structuredClone(call.arguments)
     try {
+      const args = await tool.parameters.parseAsync(given)
+      const question = { agent_id, goal_id, task_id, tool_name: tool.name, arguments: args }
       const work = (async () => reviewer.review(question))()
       const answer: Review | undefined = await withTimeLimit(
         svc.clock,

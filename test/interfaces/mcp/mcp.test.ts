@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { McpResources } from '#interfaces/mcp/contract'
 import { Page, pageOf } from '#lib/list'
 import { definePlugin, Operations, z } from '../../../kernel/index.ts'
 import { fault, modelServer, text, toolCall, until } from '../../support/index.ts'
@@ -152,16 +153,36 @@ describe('MCP over HTTP', () => {
     expect((await client.listResources()).resources.map(({ uri }) => uri)).not.toContain(`svc://agents/${agent_id}`)
   })
 
+  it('lists many resources in pages', async () => {
+    const many = definePlugin({
+      name: 'many',
+      setup(svc) {
+        for (let n = 0; n < 1_000; n++)
+          svc.add(McpResources, {
+            uri: `svc://many/${n}`,
+            title: 'One',
+            description: 'of many',
+            operation: 'agents.list',
+          })
+      },
+    })
+    const { client } = await connectClient(overHttp((await startServer({ builtins: [worker, many] })).url))
+    const first = await client.listResources()
+    const second = await client.listResources({ cursor: first.nextCursor })
+    const uris = [...first.resources, ...second.resources].map(({ uri }) => uri)
+    expect([first.resources.length, second.nextCursor]).toEqual([1_000, undefined])
+    expect(uris.filter(uri => uri.startsWith('svc://many/'))).toHaveLength(1_000)
+    expect(new Set(uris).size).toBe(uris.length)
+  })
+
   it('offers every marked operation as a tool, with schemas, and hints for a client to ask its user', async () => {
     const home = await startServer({ builtins: [worker] })
     const { client } = await connectClient(overHttp(home.url))
-    const first = await client.listTools()
-    expect(first.tools).toHaveLength(100)
-    const second = await client.listTools({ cursor: first.nextCursor })
-    expect(second.nextCursor).toBeUndefined()
+    const listed = await client.listTools()
+    expect(listed.nextCursor).toBeUndefined()
     await expect(client.listTools({ cursor: 'nonsense' })).rejects.toMatchObject({ code: -32602 })
 
-    const tools = new Map([...first.tools, ...second.tools].map(tool => [tool.name, tool]))
+    const tools = new Map(listed.tools.map(tool => [tool.name, tool]))
     const marked = home.kernel.list(Operations).filter(({ mcp }) => mcp)
     expect(marked.filter(({ name }) => !tools.has(name.replace('.', '_')))).toEqual([])
     for (const { name, inputSchema, outputSchema } of tools.values()) {

@@ -137,7 +137,7 @@ describe('the error of a plugin that cannot be loaded', () => {
     [
       'a name that is taken',
       'export default { name: "store", setup() {} }',
-      /the name "store" is taken by a part of the program; give this plugin another/,
+      /the name "store" is taken by a part of the program \(to replace it, add replaces: 'store'\); give this plugin another/,
     ],
     [
       'a contribution whose name is taken',
@@ -189,6 +189,7 @@ describe('the error of a plugin that cannot be loaded', () => {
       plugin("svc.guard('goal_pursuit', {})"),
       /drafts\/draft\.ts:2\): the contribution of "draft" to guards needs shouldProceed\(\)/,
     ],
+    ['no guard', plugin("svc.guard('goal_pursuit')"), /to guards needs shouldProceed\(\)/],
     [
       'a wake source that waits for nothing',
       plugin("svc.wakeSource({ name: 'x' })"),

@@ -33,7 +33,13 @@ it('all code of the guide passes the strictest type checks, with the published t
   const [, client] = /```ts\n(\/\/ docs\/client\.ts\n[\s\S]*?)```/.exec(
     readFileSync(join(ROOT, 'docs/api.md'), 'utf8'),
   )!
-  await using dir = await tempDir({ ...files, 'docs/client.ts': client! })
+  const invokes = `import { definePlugin } from 'svc'
+export default definePlugin({ name: 'adder', setup(svc) { svc.on('agent_spawned', async ({ agent_id: id }) => {
+  const { goal_id } = await svc.invoke('goals.add', { id, objective: 'Look around' })
+  svc.log.info({}, goal_id.slice(5))
+}) } })
+`
+  await using dir = await tempDir({ ...files, 'docs/client.ts': client!, 'plugins/adder.ts': invokes })
   await install(dir.path, '@types/node', 'vitest')
   const types = (file: string) => [join(ROOT, 'dist/types', file)]
   const paths = {

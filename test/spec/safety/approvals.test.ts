@@ -658,6 +658,13 @@ describe("a plugin's reviewer", () => {
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann', n: 9 } }])
   })
 
+  it('sees the arguments that the tool receives, with their defaults', async () => {
+    const here = reviewer('here', ({ cwd }) => (cwd === '.' ? { decision: 'approve' } : undefined))
+    await using home = await testHostWithApprovals([toolCall('run', { text: 'ls' }), finish()], { builtins: [here] })
+    await waitForCompletedGoal(home)
+    expect(home.runs).toEqual([{ tool: 'run', args: { text: 'ls', cwd: '.', background: false } }])
+  })
+
   it('is ignored if it throws or returns an invalid decision or invalid arguments', async () => {
     const bad = [
       reviewer('throws', () => {

@@ -17,7 +17,7 @@ export function usageOf(spec: CommandSpec): string {
     const name = rest ? `${field}...` : field
     return required ? `<${name}>` : `[${name}]`
   })
-  const needed = spec.options.filter(option => option.required).map(option => `--${option.name} <${kindOf(option)}>`)
+  const needed = spec.options.filter(option => option.required).map(longFlagOf)
   const optional = spec.options.length > needed.length ? ['[options]'] : []
   return ['svc', ...spec.path, ...places, ...needed, ...optional].join(' ')
 }
@@ -121,8 +121,14 @@ function text(sentence: string, { columns = Number.POSITIVE_INFINITY }: PageStyl
 
 /** `-p, --port <number>` */
 export function flagsOf(option: OptionSpec): string {
-  const long = option.type === 'boolean' ? `--${option.name}` : `--${option.name} <${kindOf(option)}>`
+  const long = longFlagOf(option)
   return option.short ? `-${option.short}, ${long}` : long
+}
+
+/** `--port <number>`, `--all`, or `--[no-]enabled` for a boolean that a command may set to false. */
+function longFlagOf(option: OptionSpec): string {
+  if (option.type !== 'boolean') return `--${option.name} <${kindOf(option)}>`
+  return option.required || option.default === true ? `--[no-]${option.name}` : `--${option.name}`
 }
 
 function kindOf(option: OptionSpec): string {
@@ -130,7 +136,7 @@ function kindOf(option: OptionSpec): string {
   if (option.hint) return option.hint
   if (option.type === 'files') return 'file, repeatable'
   if (option.type === 'paths') return 'path, repeatable'
-  return option.type === 'list' ? 'text, repeatable' : option.type
+  return option.type === 'list' ? `${option.items ?? 'text'}, repeatable` : option.type
 }
 
 function describe({ description, default: value, required }: OptionSpec): string {

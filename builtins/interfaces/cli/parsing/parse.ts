@@ -109,13 +109,15 @@ function subcommandNames({ path }: CommandSpec, commands: readonly CommandSpec[]
 }
 
 function argumentValue(spec: CommandSpec, words: readonly string[], argument: ArgumentSpec): unknown {
-  return argument.type === 'list' ? words : readValue(spec, `<${argument.field}>`, words.join(' '), argument)
+  return readValue(spec, `<${argument.field}>`, argument.type === 'list' ? words : words.join(' '), argument)
 }
 
 /** Parses a word by its type. The schema of the operation, where there is one, validates the value later. */
 function readValue(spec: CommandSpec, name: string, given: unknown, place: Partial<OptionSpec>): unknown {
+  const { type, choices, items } = place
+  if (type === 'list' && items && Array.isArray(given))
+    return given.map(each => readValue(spec, name, each, { type: items }))
   if (typeof given !== 'string') return given
-  const { type, choices } = place
   if (type === 'number') {
     const value = /^-?\d*\.?\d+$/.test(given) ? Number(given) : Number.NaN
     if (isInRange(value, place)) return value
@@ -145,7 +147,11 @@ function describeRange({ range, hint }: Partial<OptionSpec>): string {
 
 /** Returns the message for a parse error of clipanion. */
 function problemOf(spec: CommandSpec, error: unknown): string {
-  const reason = (error as { candidates?: { reason: string | null }[] }).candidates?.[0]?.reason ?? String(error)
+  const { candidates = [] } = error as { candidates?: { reason: string | null }[] }
+  // clipanion also reports each negated option as unsupported; it adds that candidate before the real one.
+  const negated = spec.options.filter(({ type }) => type === 'boolean').map(({ name }) => `("--no-${name}")`)
+  const isReal = ({ reason }: { reason: string | null }) => !negated.some(each => reason?.includes(each))
+  const reason = candidates.find(isReal)?.reason ?? String(error)
   const named = /\("(.*)"\)/.exec(reason)?.[1]
   if (named !== undefined && /^Unsupported option/.test(reason)) {
     const [closest] = closestMatches(named.replace(/^-+/, ''), [
@@ -157,6 +163,8 @@ function problemOf(spec: CommandSpec, error: unknown): string {
     return `there is no option ${named}${closest ? `; did you mean --${closest}?` : ''}`
   }
   if (named !== undefined && /^Invalid option name/.test(reason)) {
+    const flag = spec.options.find(({ name, type }) => type === 'boolean' && named.startsWith(`--${name}=`))?.name
+    if (flag) return `--${flag} takes no value; write --${flag} or --no-${flag}`
     return `there is no option ${named}; to pass it as a value, put -- before it: -- ${named}`
   }
   const starved = /Not enough arguments to option ([\w-]+)/.exec(reason)?.[1]

@@ -76,7 +76,8 @@ function exampleOf(
       const found = examples ?? anyOf?.flatMap(each => each.examples ?? [])
       const fallback = type === 'number' ? (minimum ?? 1) : field.replaceAll('_', '-')
       const value = String(found?.[0] ?? choices?.[0] ?? EXAMPLES[field] ?? fallback)
-      return 'name' in option ? [`--${option.name}`, value] : [value]
+      if (!('name' in option)) return [value]
+      return type === 'boolean' ? [`--${option.name}`] : [`--${option.name}`, value]
     })
   return ['svc', ...path, ...values.map(value => (/^[\w:.,/@%+=-]+$/.test(value) ? value : `"${value}"`))].join(' ')
 }
@@ -85,7 +86,7 @@ function argumentOf(place: Place, fields: ReadonlyMap<string, Schema>): Argument
   const field = place.name.replaceAll('-', '_')
   const schema = fields.get(field)!
   const { required, rest } = place
-  return { field, type: typeOf(schema), required, rest, description: schema.description ?? '' }
+  return { field, type: typeOf(schema), ...itemsOf(schema), required, rest, description: schema.description ?? '' }
 }
 
 function optionsOf(field: string, schema: Schema, command: CliCommand, required: readonly string[]): OptionSpec[] {
@@ -107,6 +108,7 @@ function optionOf(field: string, schema: Schema, command: CliCommand, required: 
       command.files?.[field] ?? command.attachments?.[field] ?? command.paths?.[field] ?? field.replaceAll('_', '-'),
     short: command.short?.[field] ?? null,
     type: optionTypeOf(field, schema, command),
+    ...itemsOf(schema),
     required: required.includes(field),
     default: preset ?? schema.default ?? null,
     choices: choicesOf(schema),
@@ -121,6 +123,13 @@ function optionTypeOf(field: string, schema: Schema, command: CliCommand): Value
   const type = typeOf(schema)
   if (!command.paths?.[field]) return type
   return type === 'list' ? 'paths' : 'path'
+}
+
+function itemsOf({ items, anyOf = [] }: Schema): Pick<ArgumentSpec, 'items'> {
+  const found = items ?? anyOf.find(each => each.items)?.items ?? {}
+  if (found.type === 'object') return { items: 'json' }
+  const type = typeOf(found)
+  return type === 'number' || type === 'boolean' ? { items: type } : {}
 }
 
 function choicesOf(schema: Schema): string[] | null {

@@ -54,7 +54,8 @@ export function entryOf(operation: Operation, path: string, tag: string, compone
 function parameter(field: string, place: 'path' | 'query', { properties, required }: Shape): Json {
   const { description, ...schema } = properties[field] ?? { type: 'string' }
   const needed = place === 'path' || required.includes(field)
-  return { name: field, in: place, required: needed, schema, ...(description ? { description } : {}) }
+  const form = schema.type === 'object' ? { content: { 'application/json': { schema } } } : { schema }
+  return { name: field, in: place, required: needed, ...form, ...(description ? { description } : {}) }
 }
 
 /** Returns the request headers of an operation, by their names in `TAKEN`. */

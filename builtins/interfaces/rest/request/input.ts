@@ -6,8 +6,8 @@ type Texts = Readonly<Record<string, unknown>>
 
 /**
  * Merges path, query and body of a request into the input of an operation, before it is parsed.
- * Strings of path and query become numbers, booleans and arrays where the schema requires them. An empty path parameter
- * leaves out an optional field, as in `/agents//tools`.
+ * Strings of path and query become numbers, booleans, arrays and objects where the schema requires them. An empty path parameter
+ * leaves out an optional field, or one with a default, as in `/agents//tools`.
  * @throws InvalidInputError for query parameters and body fields that the operation does not have; MalformedRequestError for control characters in the path
  */
 export function inputOf(
@@ -37,7 +37,7 @@ export function inputOf(
       throw new MalformedRequestError({ problem: `The path parameter ${path} contains control characters.` })
     }
     const field = fields[path]
-    if (text === '' && field?._zod.optin === 'optional') continue
+    if (text === '' && field?._zod.optin) continue
     input.push([path, field ? fromText(text, field, path, issues) : text])
   }
   if (issues.length > 0) throw new InvalidInputError({ what: 'The request', issues }, { errors: issues })
@@ -45,8 +45,8 @@ export function inputOf(
 }
 
 function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: Issue[]): unknown {
-  const type = typeOf(schema)
-  if (type === 'array') return Array.isArray(text) ? text : [text]
+  const { type, element } = definitionOf(schema)
+  if (type === 'array') return [text].flat().map((each, n) => fromText(each, element!, `${path}.${n}`, issues))
   if (Array.isArray(text)) issues.push({ path, message: 'must not be given more than once' })
   else if (type === 'number' || type === 'int') {
     if (/^-?\d+(\.\d+)?$/.test(String(text))) return Number(text)
@@ -55,14 +55,22 @@ function fromText(text: unknown, schema: z.core.$ZodType, path: string, issues: 
     if (text === 'true' || text === '1') return true
     if (text === 'false' || text === '0') return false
     issues.push({ path, message: 'must be true or false' })
+  } else if (type === 'object' || type === 'record') {
+    try {
+      return JSON.parse(String(text))
+    } catch {
+      issues.push({ path, message: 'must be JSON' })
+    }
   }
   return text
 }
 
-/** Returns the kind of value of a schema, without its optional and nullable wrappers. */
-function typeOf(schema: z.core.$ZodType): string {
-  const { type, innerType } = schema._zod.def as z.core.$ZodTypeDef & { innerType?: z.core.$ZodType }
-  return innerType ? typeOf(innerType) : type
+type Definition = z.core.$ZodTypeDef & { innerType?: z.core.$ZodType; element?: z.core.$ZodType }
+
+/** Returns the definition of a schema without its optional and nullable wrappers. */
+function definitionOf(schema: z.core.$ZodType): Definition {
+  const definition: Definition = schema._zod.def
+  return definition.innerType ? definitionOf(definition.innerType) : definition
 }
 
 function hasControls(text: string): boolean {
