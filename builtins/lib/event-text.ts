@@ -33,9 +33,15 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `${redone === true ? 'changes restored' : 'changes undone'} in ${pluralize([files].flat().length, 'file')} of ${text(folder)}`,
   checkpoint_saved: ({ checkpoint_id }) => `was saved as ${text(checkpoint_id)}`,
   checkpoint_restored: ({ checkpoint_id }) => `was restored from ${text(checkpoint_id)}`,
+  context_compacted: ({ how, window }) =>
+    `shortened its conversation (${text(how)}) for a window of ${formatCount(Number(window))} tokens`,
+  context_refused: ({ model, tokens }) =>
+    `sent ${text(model)} a request that is too large: ${formatCount(Number(tokens))} tokens`,
   cycle_done: ({ cycle_num, result, error }) => `cycle ${text(cycle_num)}: ${error ? text(error) : words(result)}`,
   daemon_paused: () => 'all agents are frozen',
   daemon_resumed: () => 'the freeze has ended',
+  delegation_ended: ({ delegation_id, to_agent, status }) =>
+    `${text(delegation_id)} to ${text(to_agent)}: ${text(status)}`,
   goal_abandoned: ({ goal_id }) => `abandoned ${text(goal_id)}`,
   goal_added: ({ objective, origin }) => `received a goal (${words(origin)}): ${text(objective)}`,
   goal_changed: ({ goal_id, changes }) => `${text(goal_id)} was changed: ${list(changes)}`,
@@ -70,6 +76,8 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `skipped ${pluralize(Number(slots), 'run')} of its schedule${because(reason)}`,
   stressor_added: ({ stressor, note }) => `is burdened by ${words(stressor)}${because(note)}`,
   stressor_eased: ({ stressor, note }) => `is relieved of ${words(stressor)}${because(note)}`,
+  sub_agent_ended: ({ sub_agent_id, status }) => `its sub-agent ${text(sub_agent_id)} has ended: ${words(status)}`,
+  sub_agent_spawned: ({ sub_agent_id }) => `created the sub-agent ${text(sub_agent_id)}`,
   suffering_changed: ({ suffering_state }) => suffering(suffering_state as Data),
   swarm_learned: () => 'a swarm report was written',
   task_ended: ({ task_id, status, cancelled }) =>

@@ -150,7 +150,8 @@ export const memoryConsolidate = operation({
 
 export const memoryOperations = [memoryList, memoryGet, memoryAdd, memoryForget, memoryConsolidate]
 
-function line({ memory_id, ts, thought, score }: MemoryRecord & { score: number | null }): string {
+function line({ memory_id, ts, thought, metadata, score }: MemoryRecord & { score: number | null }): string {
   const near = score === null ? '' : ` ${score.toFixed(2)}`
-  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${brief(thought)}`
+  const key = typeof metadata.key === 'string' ? `${metadata.key}: ` : ''
+  return `${memory_id}  ${ts.slice(0, 16).replace('T', ' ')}${near}  ${brief(`${key}${thought}`)}`
 }

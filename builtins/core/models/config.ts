@@ -18,7 +18,7 @@ export const ModelConfig = z.object({
     .default('')
     .meta({ env: 'SVC_DEFAULT_MODEL' })
     .describe(
-      "Model of agents that name none; if empty, OpenAI's when its key or base URL is set, otherwise sim/rules-1",
+      "Model of agents that name none; if empty, OpenAI's when its key or base URL is set; else the one that the environment set at an earlier start; else sim/rules-1",
     ),
   planning_model: z
     .string()

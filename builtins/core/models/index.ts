@@ -1,4 +1,4 @@
-import { definePlugin, type PluginHandle } from '#kernel'
+import { definePlugin } from '#kernel'
 import { currentService } from '#lib/current-service'
 import { DoctorChecks } from '#lib/doctor-check'
 import { withEarlierNames } from '#lib/earlier-names'
@@ -13,7 +13,7 @@ import { modelMetrics } from './call/metrics.ts'
 import { CATALOGUE, factsOf, tiersOf } from './catalogue/catalogue.ts'
 import { modelsInUse } from './catalogue/in-use.ts'
 import { merge, projectCatalogue } from './catalogue/models-file.ts'
-import { resolveName, type Target } from './catalogue/names.ts'
+import { DefaultModel, resolveName, type Target } from './catalogue/names.ts'
 import { modelsFileCheck, namesCheck, problemSentence, windowsFinding } from './checks.ts'
 import { ModelConfig, RetryConfig } from './config.ts'
 import { readSummary, summaryRequest } from './context/summary.ts'
@@ -52,8 +52,9 @@ export default definePlugin({
     const catalogue = projectCatalogue(merge(CATALOGUE, tiersOf(config.providers)), svc)
     const providers = () => svc.list(ModelProviders)
     const governors = new Governors(svc, config)
+    const defaultModel = new DefaultModel(svc, config.default_model)
     const resolve = async (name: string | null, asks = true): Promise<Target> => {
-      const wanted = name?.trim() || config.default_model || chooseDefaultModel(svc)
+      const wanted = name?.trim() || (await defaultModel.name())
       const listed = await catalogue()
       const named = await resolveName(wanted, providers(), listed, asks)
       const tool_calls = listed.tool_calls[named.id] ?? config.providers[named.provider.name]?.tool_calls
@@ -80,6 +81,7 @@ export default definePlugin({
     for (const event of ['agent_died', 'agent_deleted'] as const)
       svc.on(event, ({ agent_id }) => caller.forgetPrompts(agent_id))
     svc.start(() => warnOfTimeLimits(svc), { in: ['daemon', 'server'] })
+    svc.start(() => defaultModel.keep(), { in: ['daemon'] })
 
     const inUse = () => modelsInUse(svc, resolve)
     const current = currentService(svc, Models)
@@ -137,10 +139,3 @@ export default definePlugin({
     for (const metric of modelMetrics(() => governors.all())) svc.add(Metrics, metric)
   },
 })
-
-/**
- * Returns the default model where none is configured. The simulation never replaces a configured provider that fails.
- */
-function chooseDefaultModel({ ports: { env } }: PluginHandle): string {
-  return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : 'sim'
-}

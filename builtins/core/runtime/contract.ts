@@ -51,8 +51,8 @@ export type RunEvent =
 
 /** Decision on a tool call before it runs. `from_operator`: the model reads words of the operator in its result. */
 export type Verdict =
-  /** Run the call with these arguments, which the operator may have changed on approval. */
-  | { verdict: 'run'; arguments: unknown; from_operator?: boolean }
+  /** Run the call with these arguments, which the operator may have changed on approval, with a remark for the model. */
+  | { verdict: 'run'; arguments: unknown; remark?: string; from_operator?: boolean }
   /** Do not run the call. The model reads the reason. */
   | { verdict: 'refuse'; reason: string; from_operator?: boolean }
   /**

@@ -102,7 +102,8 @@ export function toolkitsSentence({ sub_agent_toolkits }: SubAgentsConfig): strin
   const names = sub_agent_toolkits ?? SAFE
   const lacking = ['shell', 'git'].filter(name => !names.includes(name))
   const without = lacking.length > 0 ? `, and so no ${lacking.join(' and no ')}` : ''
-  return `They have at most these toolkits: ${names.join(', ')}${without}.${lacking.includes('shell') ? ' Run programs and tests yourself.' : ''}`
+  const effect = lacking.includes('shell') ? ': they run no programs and no tests' : ''
+  return `They have at most these toolkits: ${names.join(', ')}${without}${effect}.`
 }
 
 /** Warns about configured toolkits that do not exist or can do harm. */

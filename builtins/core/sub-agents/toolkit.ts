@@ -19,7 +19,7 @@ const one = z.object({ sub_agent_id: which })
 export function subAgentsToolkit(svc: PluginHandle, subAgents: SubAgents, config: SubAgentsConfig): Toolkit {
   return {
     name: 'sub_agents',
-    instructions: `For work that can be done in parallel with yours, you can create sub-agents with \`spawn_sub_agent\` (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. ${toolkitsSentence(config)} You get a message when it ends.`,
+    instructions: `For work that can be done in parallel with yours, you can create sub-agents with \`spawn_sub_agent\` (at most ${MAX_CHILDREN} at a time). Each does one task and knows nothing of what you know: give it all the information that it needs. You get a message when it ends.`,
     tools: [
       tool({
         name: 'spawn_sub_agent',

@@ -90,7 +90,7 @@ export class Gate {
     if (status === 'pending') return { verdict: 'park', approval_id }
     if (status === 'approved') {
       const taken = await this.#store.apply([takeApproval({ call_id, approval_id })])
-      return taken ? run(JSON.parse(approval.arguments)) : undefined
+      return taken ? run(JSON.parse(approval.arguments), reason, approval.resolved_by) : undefined
     }
     if (status === 'denied') return refusal(reason, approval.resolved_by)
     const shared =
@@ -150,24 +150,29 @@ export class Gate {
   }
 }
 
-function run(args: unknown): Verdict {
-  return { verdict: 'run', arguments: args }
+/** @param reason why the call was approved; what a person wrote is for the agent, too */
+function run(args: unknown, reason: string | null = null, by: string | null = null): Verdict {
+  return { verdict: 'run', arguments: args, ...(reason && isPerson(by) ? { remark: reason } : {}) }
+}
+
+function isPerson(by: string | null): boolean {
+  return by !== null && by !== 'system' && !/^(rule|reviewer):/.test(by)
 }
 
 function refusal(reason: string | null, by: string | null): Verdict {
-  const isPerson = by !== null && by !== 'system' && !/^(rule|reviewer):/.test(by)
-  const denied = isPerson ? 'the operator denied it' : 'it was denied'
+  const byPerson = isPerson(by)
+  const denied = byPerson ? 'the operator denied it' : 'it was denied'
   // The service's own reasons are whole clauses, such as `no decision came in time`.
   const why = by === 'system' && reason ? reason : `${denied}${reason ? ` (${reason})` : ''}`
   // The operator's reason may ask for another way.
   const advice =
-    isPerson && reason
+    byPerson && reason
       ? 'Do what the reason says; if it names no other way, go on without it.'
       : 'Do not try to get the same effect another way; go on without it.'
   return {
     verdict: 'refuse',
     reason: `not run: ${why}. ${advice}`,
-    ...(isPerson ? { from_operator: true } : {}),
+    ...(byPerson ? { from_operator: true } : {}),
   }
 }
 

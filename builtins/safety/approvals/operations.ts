@@ -42,7 +42,7 @@ const Decision = z.strictObject({
     .unknown()
     .catch(undefined)
     .meta({ type: 'string', enum: ['approve', 'deny'], examples: ['approve'], description: '`approve` or `deny`' }),
-  reason: z.string().max(2000).nullish().describe('Reason for the decision; sent to the agent with a denial'),
+  reason: z.string().max(2000).nullish().describe('Reason for the decision, or a remark, for the agent'),
   arguments: z
     .record(z.string(), z.unknown())
     .optional()

@@ -89,6 +89,6 @@ export const DelegationNotFoundError = defineError({
   code: 'delegation_not_found',
   status: 404,
   title: 'Delegation not found',
-  message: (p: { delegation_id: string; agent_id: string }) =>
-    `${p.agent_id} has given no delegation "${p.delegation_id}"; the answer of delegate_task has the id of each.`,
+  message: (p: { delegation_id: string; agent_id: string; given: string[] }) =>
+    `${p.agent_id} has given no delegation "${p.delegation_id}"${p.given.length > 0 ? `; its newest are ${p.given.join(', ')}` : ''}.`,
 })

@@ -25,6 +25,7 @@ import {
   endedDelegations,
   findDelegation,
   findDelegator,
+  givenBy,
   goalsAbove,
   openDelegationsOf,
   waitForDelegation,
@@ -90,8 +91,12 @@ export class DelegationService implements Delegations {
   }
 
   async find(delegation_id: string, from_agent: string) {
-    const row = await findDelegation(this.#svc.use(Store), delegation_id)
-    if (row?.from_agent !== from_agent) throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent })
+    const store = this.#svc.use(Store)
+    const row = await findDelegation(store, delegation_id)
+    if (row?.from_agent !== from_agent) {
+      const given = (await givenBy(store, from_agent)).map(each => `${each.delegation_id} to ${each.to_agent}`)
+      throw new DelegationNotFoundError({ delegation_id, agent_id: from_agent, given })
+    }
     const delegation = delegationOf(row)
     return {
       ...delegation,

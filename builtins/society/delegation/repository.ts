@@ -51,6 +51,14 @@ export function findDelegator(
   )
 }
 
+/** Returns the newest delegations that an agent gave. */
+export function givenBy(store: Store, agent_id: string): Promise<Pick<DelegationRow, 'delegation_id' | 'to_agent'>[]> {
+  return store.all(
+    'SELECT delegation_id, to_agent FROM delegations WHERE from_agent = ? ORDER BY created_at DESC, delegation_id LIMIT 5',
+    [agent_id],
+  )
+}
+
 /** Returns the delegations that an agent gave or received, newest first. */
 export function listDelegations(store: Store, agent_id: string, limit: number, offset: number) {
   return store.all<DelegationRow>(

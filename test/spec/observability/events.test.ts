@@ -368,6 +368,13 @@ it.each([
     'skipped 2 runs of its schedule: the agent is paused',
   ],
   ['stressor_added', { stressor: 'financial_strain', severity: 0.4, note: '' }, 'is burdened by financial strain'],
+  ['delegation_ended', { delegation_id: 'dlg-1', to_agent: 'beta-1', status: 'failed' }, 'dlg-1 to beta-1: failed'],
+  ['sub_agent_ended', { sub_agent_id: 'sub-1', status: 'timed_out' }, 'its sub-agent sub-1 has ended: timed out'],
+  [
+    'context_compacted',
+    { how: 'digest', window: 8192 },
+    'shortened its conversation (digest) for a window of 8,192 tokens',
+  ],
   ['stressor_eased', { stressor: 'financial_strain', note: 'paid' }, 'is relieved of financial strain: paid'],
 ])('%s is described in a sentence', (type, data, sentence) => {
   expect(describeEvent(type, data)).toBe(sentence)

@@ -25,6 +25,7 @@ export function recordingTools(): { runs: { tool: string; args: unknown }[]; plu
       ...more,
       execute(args) {
         runs.push({ tool: name, args })
+        if ((args as { to?: string }).to === 'no one') throw new Error('there is no one of that name')
         return `${name} ran ${runs.length}`
       },
     })

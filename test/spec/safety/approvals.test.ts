@@ -85,7 +85,7 @@ describe('a gated tool', () => {
     })
     await waitForCompletedGoal(home)
     expect(home.runs).toEqual([{ tool: 'send', args: { to: 'ann' } }])
-    expect(results(home.server)).toEqual(['send ran 1'])
+    expect(results(home.server)).toEqual(['The operator approved this call and wrote: fine\n\nsend ran 1'])
     // One request for the call and one for what follows, none in between.
     expect(steppedIn(home.server)).toBe(2)
     const [row] = await home.kernel
@@ -345,6 +345,14 @@ describe('an approval', () => {
     expect(results(home.server)[0]).toMatch(/operator changed the arguments.*\{"n":2,"to":"eve"\}\n\nsend ran 1/)
     const [row] = await home.kernel.use(Store).all<{ arguments: string }>('SELECT arguments FROM tool_calls')
     expect(JSON.parse(row!.arguments)).toEqual({ to: 'eve', n: 2 })
+  })
+
+  it('shows changed arguments to the model also when the call fails', async () => {
+    await using home = await testHostWithApprovals([send('ann'), finish()])
+    const { approval_id } = await waitForPendingCall(home)
+    await decide(home, approval_id, { decision: 'approve', arguments: { to: 'no one' } })
+    await waitForCompletedGoal(home)
+    expect(results(home.server)[0]).toMatch(/^The operator changed.*"no one"\}\n\nError: there is no one of that name/)
   })
 
   it('accepts changed arguments only if they fit the tool, and only with an approval', async () => {

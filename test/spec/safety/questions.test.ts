@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import file from '#tools/toolkits/file/index'
-import { runHeartbeat, together, toolCall, until } from '../../support/index.ts'
+import { runHeartbeat, text, together, toolCall, until } from '../../support/index.ts'
 import { detail, goalsOf } from '../core/models/model-host.ts'
 import { finish, steppedIn } from './approvals-host.ts'
 import { ask, asking, shown } from './questions-host.ts'
@@ -32,6 +32,15 @@ describe('ask_operator', () => {
     expect(shown(home)).toEqual(['The operator answered: stable'])
     expect(steppedIn(home.server)).toBe(2)
     expect(await home.open()).toEqual([])
+  })
+
+  it('is named to a model that asks the operator in its text', async () => {
+    await using home = await asking([text('Main or stable?'), ask(QUESTION), finish('on main')])
+    const id = await home.begin()
+    await home.answer((await home.asked()).question_id, 'main')
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect(home.server.requests.some(({ prompt }) => prompt.includes('call ask_operator.'))).toBe(true)
+    expect((await goalsOf(home, id))[0]?.result).toBe('on main')
   })
 
   it('is answered before its goal is finished, also by a call of the same turn', async () => {

@@ -256,7 +256,10 @@ describe('the message toolkits', () => {
     expect(await call(home, ann, 'check_delegation', { id })).toBe(`${id} (Count the sheep in the field) is pending.`)
     await expect(call(home, bob, 'check_delegation', { id })).rejects.toMatchObject({
       code: 'delegation_not_found',
-      message: `${bob} has given no delegation "${id}"; the answer of delegate_task has the id of each.`,
+      message: `${bob} has given no delegation "${id}".`,
+    })
+    await expect(call(home, ann, 'check_delegation', { id: 'bob' })).rejects.toMatchObject({
+      message: `${ann} has given no delegation "bob"; its newest are ${id} to ${bob}.`,
     })
     const endDelegationWith = (result: string) => {
       return home.kernel.use(Store).apply([endDelegation({ delegation_id: id, status: 'completed', result })])

@@ -363,7 +363,7 @@ describe('editing', () => {
 })
 
 describe("an agent's knowledge of a file", () => {
-  const UNREAD = 'it exists, and you have not read it in this goal; read it with file_read'
+  const UNREAD = 'it exists, and you have not read it in this goal or task; read it with file_read'
   const CHANGED = 'it changed on disk since you last read or wrote it; read it again with file_read'
   const inGoal = (goal_id: string) => (name: string, args: Record<string, unknown>) =>
     use(name, args, undefined, { goal_id })
@@ -407,7 +407,9 @@ describe("an agent's knowledge of a file", () => {
       { old_text: 'two', new_text: '2', replace_all: true },
     ]
     for (const edit of inexact)
-      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain('you have not read the file in this goal')
+      expect(await use1('file_edit', { path: 'a.txt', ...edit })).toContain(
+        'you have not read the file in this goal or task',
+      )
     expect(await use1('file_write', write('all new'))).toContain(UNREAD)
     expect(await content()).toBe('1\n  two\n')
     await use1('file_read', { path: 'a.txt' })

@@ -13,8 +13,8 @@ import { redactIncoming } from './guarded.ts'
 import { endedMessage, memoriesMessage } from './prompt.ts'
 import { recallMemories } from './recall.ts'
 
-/** Number of an agent's last goals that a prompt names. */
-const LAST_GOALS = 3
+/** Number of an agent's last goals that a prompt names, and of those read, because those of a schedule repeat. */
+const [LAST_GOALS, LAST_READ] = [3, 20]
 /** Number of its active goals that it names. */
 const ACTIVE_GOALS = 5
 /** Maximum length of the objective and of the result of one of them, in characters. */
@@ -37,7 +37,7 @@ export async function situationOf(
   // Recorded, because the daemon goes on with the goals in another process.
   const { active, more, ended } = await recordInput('goals of the agent', async () => ({
     ...(goal_id === null ? { active: [], more: 0 } : await activeLines(svc, agent_id)),
-    ended: await lastEndedGoals(store, agent_id, LAST_GOALS),
+    ended: await lastOfEach(store, agent_id),
   }))
   const memories = await recallMemories(svc, agent_id, about, false)
   const goals = [...active, ...(await shortenGoals(svc, agent_id, ended, memories))]
@@ -84,9 +84,20 @@ export async function lastGoals(
   memories: readonly string[],
   others: readonly GoalRow[] = [],
 ): Promise<GoalRow[]> {
-  const ended = await lastEndedGoals(svc.use(Store), agent_id, LAST_GOALS)
+  const ended = await lastOfEach(svc.use(Store), agent_id)
   const further = ended.filter(goal => others.every(({ goal_id }) => goal_id !== goal.goal_id))
   return shortenGoals(svc, agent_id, further, memories)
+}
+
+async function lastOfEach(store: Store, agent_id: string): Promise<GoalRow[]> {
+  return latestOfEach(await lastEndedGoals(store, agent_id, LAST_READ)).slice(0, LAST_GOALS)
+}
+
+/** Returns goals without those whose objective a newer one has. */
+export function latestOfEach(newestFirst: readonly GoalRow[]): GoalRow[] {
+  return newestFirst.filter(
+    (goal, place) => newestFirst.findIndex(({ objective }) => objective === goal.objective) === place,
+  )
 }
 
 function shortenGoals(svc: PluginHandle, agent_id: string, ended: readonly GoalRow[], memories: readonly string[]) {

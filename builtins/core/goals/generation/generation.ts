@@ -13,7 +13,7 @@ import { earlierMessages } from '../context/nudges.ts'
 import { lastAnswer, nudgeHint, nudgeMessages } from '../context/prompt.ts'
 import { recallMemories } from '../context/recall.ts'
 import { contextPartsFor, sectionsFor, toolsDescription } from '../context/sections.ts'
-import { withCheckedResults } from '../context/situation.ts'
+import { latestOfEach, withCheckedResults } from '../context/situation.ts'
 import { type GeneratedGoal, type GoalContext, type GoalRow, GoalStrategies } from '../contract.ts'
 import { clearFailure, recordSpend } from '../pursuit/outcome.ts'
 import { isRefusedAgain } from '../pursuit/refusals.ts'
@@ -159,13 +159,6 @@ interface GoalLimits {
   recent: readonly GoalRow[]
 }
 const NO_LIMITS: GoalLimits = { shortest: 1, recent: [] }
-
-/** Returns goals without those whose objective a newer one has. */
-function latestOfEach(newestFirst: readonly GoalRow[]): GoalRow[] {
-  return newestFirst.filter(
-    (goal, place) => newestFirst.findIndex(({ objective }) => objective === goal.objective) === place,
-  )
-}
 
 interface Search {
   /** null when there is nothing to do. */

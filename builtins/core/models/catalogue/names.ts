@@ -1,3 +1,5 @@
+import type { PluginHandle } from '#kernel'
+import { getValue, Store, setValue } from '#platform/store/contract'
 import { type ModelFacts, ModelNameError, type ModelProvider, type ToolCalls } from '../contract.ts'
 import { type Catalogue, type NamedModel, TIERS, type Tier } from './catalogue.ts'
 
@@ -67,4 +69,47 @@ async function modelOf(
 
 function isTier(model: string): model is Tier {
   return TIERS.some(tier => tier === model)
+}
+
+/** Where the default model is stored that the environment set last. */
+const ROW = { namespace: 'models', key: 'default_model' }
+
+/**
+ * The model of agents that name none. A later start often lacks the variables of an earlier one, and the simulation must
+ * not go on with the work of a real model: the project keeps the model that its environment set last, and agents wait
+ * until it can be called again.
+ */
+export class DefaultModel {
+  readonly #svc: PluginHandle
+  readonly #configured: string
+  #kept: Promise<string | undefined> | undefined
+
+  /** @param configured `model.default_model` */
+  constructor(svc: PluginHandle, configured: string) {
+    this.#svc = svc
+    this.#configured = configured
+  }
+
+  async name(): Promise<string> {
+    return this.#configured || this.#ofOpenAi || (await this.#read()) || 'sim'
+  }
+
+  /** Stores what the environment sets. */
+  async keep(): Promise<void> {
+    if (!this.#svc.has(Store)) return
+    const value = this.#svc.ports.env.SVC_DEFAULT_MODEL?.trim() || (this.#configured ? '' : this.#ofOpenAi)
+    if (value && value !== (await this.#read())) await this.#svc.use(Store).apply([setValue({ ...ROW, value })])
+  }
+
+  /** OpenAI's default model, if its key or address is set; otherwise empty. */
+  get #ofOpenAi(): string {
+    const { env } = this.#svc.ports
+    return env.OPENAI_API_KEY?.trim() || env.OPENAI_BASE_URL?.trim() ? 'openai' : ''
+  }
+
+  async #read(): Promise<string | undefined> {
+    if (!this.#svc.has(Store)) return undefined
+    this.#kept ??= getValue(this.#svc.use(Store), ROW).then(value => (typeof value === 'string' ? value : undefined))
+    return this.#kept
+  }
 }

@@ -5,6 +5,10 @@ import { nameImages } from './vision.ts'
 
 /** Maximum share of a digest for the user's own words, the newest first. */
 const WORDS_SHARE = 0.6
+/** Maximum share of the rest for the agent's own texts: what it concluded says more than how results began. */
+const TEXTS_SHARE = 0.5
+/** Name of a step that is a text of the agent. */
+const TEXT = 'text'
 const LEFT_OUT = 'left out to save space'
 /** Maximum length kept of a result, and of an assistant's text, in characters. */
 const GIST = 160
@@ -23,16 +27,23 @@ export function digestOf(messages: readonly Message[], limit: number): string {
   const words = wordsIn(messages)
   const texts = newest(words, limit * WORDS_SHARE)
   const steps = stepsOf(messages)
-  const done = newest(steps, limit - texts.tokens)
+  const rest = limit - texts.tokens
+  const ownTexts = steps.filter(({ name }) => name === TEXT)
+  const calls = steps.filter(({ name }) => name !== TEXT)
+  const said = newest(ownTexts, rest * TEXTS_SHARE)
+  const done = newest(calls, rest - said.tokens)
   const olderWords = words.length - texts.entries.length
-  const olderSteps = steps.slice(0, steps.length - done.entries.length)
+  const olderSteps = [
+    ...ownTexts.slice(0, ownTexts.length - said.entries.length),
+    ...calls.slice(0, calls.length - done.entries.length),
+  ]
   return [
     FRAME,
     ...section(KEPT_TITLE, [...new Set(keptCalls(messages))]),
     ...section('What was said and done, oldest first', [
       ...(olderWords > 0 ? [`(${olderWords} older messages to you were left out)`] : []),
       ...(olderSteps.length > 0 ? [countsOf(olderSteps)] : []),
-      ...[...texts.entries, ...done.entries].sort((a, b) => a.at - b.at).map(({ line }) => line),
+      ...[...texts.entries, ...said.entries, ...done.entries].sort((a, b) => a.at - b.at).map(({ line }) => line),
     ]),
   ].join('\n')
 }
@@ -45,7 +56,7 @@ function section(title: string, lines: readonly string[]): string[] {
 interface Entry {
   at: number
   line: string
-  /** The called tool, or `text`; for a step. */
+  /** The called tool, `TEXT` or `report`; for a step. */
   name?: string
 }
 
@@ -64,7 +75,7 @@ function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
   return messages.flatMap(({ role, content, tool_calls = [], is_report }, at) => {
     if (is_report) return [{ at, name: 'report', line: `to you: ${gist(content)}` }]
     if (role !== 'assistant') return []
-    const texts = content.trim() === '' ? [] : [{ at, name: 'text', line: `you said: ${gist(content)}` }]
+    const texts = content.trim() === '' ? [] : [{ at, name: TEXT, line: `you said: ${gist(content)}` }]
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
       const result = results.get(id)
       const outcome = result ? outcomeOf(result) : 'no result'

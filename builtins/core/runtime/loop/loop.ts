@@ -1,6 +1,7 @@
 import type { Message, ModelAnswer, ModelCall } from '#core/models/contract'
 import { resultTokens } from '#lib/output-limit'
 import {
+  ASK_OPERATOR,
   isEmptyAnswer,
   type PlannedCall,
   type Rejection,
@@ -25,6 +26,7 @@ const QUOTED_CHARS = 200
 
 const ASK_WHETHER_DONE =
   'You answered without a tool call. If the goal is finished, call finish_goal with a summary and where the evidence is. If not, go on with the next step.'
+const ASK_BY_CALL = `If you cannot go on without an answer of the operator, call ${ASK_OPERATOR}.`
 const ASK_AFTER_A_CUT =
   'Your answer was cut off at its limit of tokens. Go on with the next step, by a tool call, in fewer words.'
 /** Takes the place of a question that the model has just not answered. */
@@ -209,8 +211,9 @@ function questionAfter({ finish_reason, text }: ModelAnswer, request: RunRequest
   return finish_reason === 'length' && request.ends !== 'text' ? ASK_AFTER_A_CUT : questionOf(request)
 }
 
-function questionOf({ ends }: RunRequest): string {
-  return ends === 'text' ? ASK_FOR_AN_ANSWER : ASK_WHETHER_DONE
+function questionOf({ ends, tools }: RunRequest): string {
+  if (ends === 'text') return ASK_FOR_AN_ANSWER
+  return tools.names.includes(ASK_OPERATOR) ? `${ASK_WHETHER_DONE} ${ASK_BY_CALL}` : ASK_WHETHER_DONE
 }
 
 function assistantMessage(

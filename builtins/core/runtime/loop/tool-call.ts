@@ -109,8 +109,9 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     const { message, ...refused } = refusedOutcome(call, verdict.reason)
     return { ...refused, message: { ...message, ...origin } }
   }
+  const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
+  const lead = decisionText(isEdited ? verdict.arguments : undefined, verdict?.remark)
   try {
-    const isEdited = verdict !== undefined && !isSame(verdict.arguments, call.arguments)
     const { tool, args } = isEdited ? await prepare(call.name, verdict.arguments, request, parts) : checked
     crashPoint?.('tool begins')
     const { result, images, effects } = await recordInput(`tool ${tool.name}`, async () => {
@@ -128,14 +129,14 @@ export async function executeCall(call: PlannedCall, request: RunRequest, parts:
     crashPoint?.('tool ended')
     const ignored = unknownParameters(tool, isEdited ? verdict.arguments : call.arguments)
     const read = ignored.length > 0 ? `${result}\n[Ignored: ${ignored.join('; ')}]` : result
-    const content = isEdited ? `${CHANGED} ${canonicalJson(verdict.arguments)}\n\n${read}` : read
+    const content = `${lead}${read}`
     const marks = { ...origin, ...(tool.keeps_result ? { is_kept: true } : {}) }
     const message: Message = { role: 'tool', tool_call_id: call.id, name: call.name, content, ...imagesOf(images) }
     return { message: { ...message, ...marks }, effects }
   } catch (error) {
     if (!request.signal.aborted) {
       logFault(error, call, request, parts)
-      return failedOutcome(call, error)
+      return failedOutcome(call, error, lead)
     }
     // The tool's signal was aborted.
     const sentence = errorMessage(request.signal.reason)
@@ -161,10 +162,18 @@ const NOT_RUN = 'The tool was not run.'
 /** The result of a call that began and whose outcome is unknown. */
 export const UNKNOWN = 'Whether this took effect is unknown: check before you do it again.'
 
-const CHANGED = 'The operator changed the arguments before approving; the tool ran with:'
+/** Returns what the operator did besides approving, for the beginning of a call's result; empty for nothing. */
+function decisionText(changed: unknown, remark: string | undefined): string {
+  const parts = [
+    changed !== undefined &&
+      `The operator changed the arguments before approving; the tool ran with: ${canonicalJson(changed)}\n\n`,
+    remark && `The operator approved this call and wrote: ${remark}\n\n`,
+  ]
+  return parts.filter(Boolean).join('')
+}
 
-function failedOutcome(call: PlannedCall, error: unknown): Outcome {
-  return { message: toolError(call, errorMessage(error)), effects: [] }
+function failedOutcome(call: PlannedCall, error: unknown, lead: string): Outcome {
+  return { message: toolError(call, errorMessage(error), lead), effects: [] }
 }
 
 /** Returns the outcome of a call that does not run, with the reason. */
@@ -173,8 +182,8 @@ export function refusedOutcome(call: PlannedCall, reason: string): Outcome {
 }
 
 /** Creates the result of a call that did not run or failed, for the model. */
-export function toolError({ id, name }: PlannedCall, sentence: string): Message {
-  const content = beginningWithin(`Error: ${sentence}`, RESULT_TOKENS)
+export function toolError({ id, name }: PlannedCall, sentence: string, lead = ''): Message {
+  const content = beginningWithin(`${lead}Error: ${sentence}`, RESULT_TOKENS)
   return { role: 'tool', tool_call_id: id, name, content, is_error: true }
 }
 

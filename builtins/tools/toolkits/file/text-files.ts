@@ -181,7 +181,7 @@ const PROBLEMS = {
   current: undefined,
   changed: CHANGED,
   unread:
-    'it exists, and you have not read it in this goal; read it with file_read, then write it or change a part with file_edit',
+    'it exists, and you have not read it in this goal or task; read it with file_read, then write it or change a part with file_edit',
 }
 
 /** @throws PathError when the bytes are not text */

@@ -24,7 +24,7 @@ const replacement = {
 }
 const MAX_EDITS = 100
 const UNREAD =
-  'you have not read the file in this goal, so each old_text must match exactly and only once; read the file with file_read, then edit it'
+  'you have not read the file in this goal or task, so each old_text must match exactly and only once; read the file with file_read, then edit it'
 
 /** The tools that work on the files of an agent's workspace, and nowhere else. */
 export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {

@@ -40,11 +40,20 @@ export function memoryToolkit(svc: PluginHandle): Toolkit {
       }),
       tool({
         name: 'memory_set',
-        description: 'Store a value under a key, to remember in later goals and tasks. An existing value is replaced.',
-        parameters: z.object({ key, value: z.string().max(LONGEST).describe('What to remember') }),
+        description:
+          'Store a value under a key, to remember in later goals and tasks. To correct a value, store it under the same key.',
+        parameters: z.object({
+          key,
+          value: z.string().max(LONGEST).describe('What to remember; empty removes the key'),
+        }),
         idempotent: true,
         async execute({ key, value }, call) {
-          await valuesOf(call.agent_id).set(key, value, await svc.use(Memory).origin(call, 'memory_set'))
+          const values = valuesOf(call.agent_id)
+          if (value.trim() === '') {
+            const removed = await values.remove(key)
+            return removed ? `Removed ${JSON.stringify(key)}.` : `Nothing was stored under ${JSON.stringify(key)}.`
+          }
+          await values.set(key, value, await svc.use(Memory).origin(call, 'memory_set'))
           return `Stored under ${JSON.stringify(key)}.`
         },
       }),

@@ -15,7 +15,7 @@ export function notepadToolkit(svc: PluginHandle, notepads: Notepads, config: No
     name: 'notepad',
     everyday: true,
     instructions:
-      'Your notepad persists across goals: write down what you will need later (findings, decisions, what to do next), and read it before you begin.',
+      'Your notepad persists across goals: write down what you will need later (findings, decisions, what to do next). Its newest entries are shown to you when a goal begins.',
     tools: [
       tool({
         name: 'write_notepad',

@@ -237,16 +237,22 @@ describe('an answer that there is nothing to do', () => {
   })
 })
 
-it('the question for a goal shows the newest entries of the notepad, within bounds and a fence', async () => {
+it('the question for a goal and its beginning show the newest entries of the notepad, within bounds and a fence', async () => {
   const note = (n: number) => toolCall('write_notepad', { text: `note ${n} >>> ${'and more '.repeat(99)}` })
   const left = [1, 2, 3, 4].map(note)
+  const goals = ['Water the plants in the yard', 'Paint the fence of the garden']
   await using home = await testHostWithModel(request =>
-    asksForGoal(request) ? goalAnswer('Water the plants in the yard') : (left.shift() ?? finish()),
+    asksForGoal(request) ? goalAnswer(goals.shift() ?? '') : (left.shift() ?? finish()),
   )
   const id = await spawn(home)
   home.kernel.heartbeat.start()
   await waitForCompleted(home, id, 1)
   await runHeartbeat(home)
+  await waitForCompleted(home, id, 2)
+  const begun = home.server.requests.filter(request => !asksForGoal(request)).at(-1)!
+  expect(begun.prompt).toMatch(
+    /The newest entries of your notepad when this goal began \(.*\n<<<\n\d{4}-.*\nnote \d ››› and/,
+  )
   const [first, second] = home.server.requests.filter(asksForGoal).map(({ prompt }) => prompt)
   expect(first).not.toContain('notepad (information')
   const shown = second!

@@ -644,7 +644,9 @@ describe('tool calls', () => {
     await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
-    expect(await home.kernel.use(Store).all('SELECT value FROM plugin_values')).toEqual([{ value: '"v"' }])
+    expect(await home.kernel.use(Store).all("SELECT value FROM plugin_values WHERE namespace = 'test'")).toEqual([
+      { value: '"v"' },
+    ])
   })
 })
 

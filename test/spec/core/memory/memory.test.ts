@@ -251,6 +251,8 @@ describe('operators', () => {
     expect(added).toMatchObject({ thought: 'the sky is blue', metadata: { kind: 'operator' } })
     await expect(home.kernel.invoke('memory.add', { id: agent_id, thought: ' ' })).rejects.toThrow(/thought/)
     expect(memoryList.render!([{ ...(added as MemoryRecord), thought: 'a'.repeat(161), score: null }])).toMatch(/a…$/)
+    const keyed = { ...(added as MemoryRecord), metadata: { kind: 'kv', key: 'colour' }, score: null }
+    expect(memoryList.render!([keyed])).toMatch(/colour: the sky is blue$/)
     const list = (input: object) => home.kernel.invoke('memory.list', { id: agent_id, ...input })
     expect(await list({ limit: 2, offset: 1 })).toMatchObject([
       { thought: 'bananas are yellow', score: null },

@@ -42,6 +42,14 @@ describe('a value under a key', () => {
     expect(await use(home, 'memory_get', { key: 'colour' })).toBe('green')
   })
 
+  it('is removed by an empty value', async () => {
+    await using home = await remembering([toolkit])
+    await use(home, 'memory_set', { key: 'due', value: 'Thursday' })
+    expect(await use(home, 'memory_set', { key: 'due', value: ' ' })).toBe('Removed "due".')
+    expect(await use(home, 'memory_set', { key: 'due', value: '' })).toBe('Nothing was stored under "due".')
+    expect(await use(home, 'memory_get', { key: 'due' })).toContain('no values yet')
+  })
+
   it('records its goal and its tool', async () => {
     await using home = await remembering([toolkit])
     await use(home, 'memory_set', { key: 'k', value: 'v' }, { goal_id: 'goal-1' })

@@ -137,6 +137,12 @@ describe('fitting a conversation into the window', () => {
     )
   })
 
+  it('keeps what the agent said in a digest longer than how results began', () => {
+    const digest = fitMessages(pursuit(60), 8_000).messages[2]!.content
+    const oldest = (pattern: RegExp) => Number(pattern.exec(digest)?.[1])
+    expect(oldest(/- you said: Reading (\d+)\./)).toBeLessThan(oldest(/- file_read {"path":"file-(\d+)\.txt"}/) - 10)
+  })
+
   it('names the calls to make again beside a summary', () => {
     const said = pursuit(5)
     said[3] = { ...said[3]!, is_kept: true }

@@ -8,10 +8,12 @@ import { type RunEnd, type RunEvent, Runtime } from '#core/runtime/contract'
 import runtime from '#core/runtime/index'
 import { definePlugin, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
+import store from '#platform/store/index'
 import sandbox from '#safety/sandbox/index'
 import { tool } from '#tools/toolkits/contract'
 import files from '#tools/toolkits/file/index'
 import notepad from '#tools/toolkits/notepad/index'
+import { tempDir } from '../../../support/index.ts'
 import { type TestHost, testHost } from '../../../support/test-host.ts'
 import { PURPOSE, QUICK } from './models-host.ts'
 
@@ -375,6 +377,28 @@ test('the simulated model streams in pieces, counts tokens, costs nothing, and t
   expect(answer.spend).toMatchObject({ model: 'sim/rules-1', cost_micros: 0, priced: 'free', estimated: false })
   expect(answer.spend.input_tokens).toBeGreaterThan(10)
   expect(answer.spend.output_tokens).toBeGreaterThan(10)
+})
+
+test('the simulated model takes over no project whose environment has set a real model', async () => {
+  await using dir = await tempDir()
+  const defaultModel = async (env: Record<string, string>, default_model = '') => {
+    await using home = await testHostForSim({
+      builtins: [store, models],
+      roles: ['daemon'],
+      root: dir.path,
+      env,
+      config: { model: { default_model } },
+    })
+    return (await home.kernel.use(Models).describe(null)).model
+  }
+  expect(await defaultModel({})).toBe('sim/rules-1')
+  expect(await defaultModel({ OPENAI_API_KEY: 'k', OPENAI_MODEL: 'm' })).toBe('openai:m')
+  expect(await defaultModel({ OPENAI_MODEL: 'm' })).toBe('openai:m')
+  expect(await defaultModel({}, 'sim')).toBe('sim/rules-1')
+  expect(await defaultModel({ SVC_DEFAULT_MODEL: 'anthropic:c' }, 'anthropic:c')).toBe('anthropic:c')
+  expect(await defaultModel({})).toBe('anthropic:c')
+  expect(await defaultModel({ SVC_DEFAULT_MODEL: 'sim' }, 'sim')).toBe('sim/rules-1')
+  expect(await defaultModel({})).toBe('sim/rules-1')
 })
 
 test('the simulated model respects max_tokens, an abort and numbered choices', async () => {
