@@ -1,10 +1,15 @@
 import { type AskedCall, MAX_TOOL_CALLS, type ModelEvent, type ModelRequest, type ToolSpec } from '../contract.ts'
 import { mendArguments, textOfArguments } from './arguments.ts'
+import { plain } from './fit.ts'
 import { callsInText, type ParsedText } from './in-text.ts'
-import { toolNamed } from './names.ts'
 import { pythonCalls } from './python-calls.ts'
 import { endOfLateReasoning, ReasoningSplitter } from './reasoning-splitter.ts'
 import { TextGate } from './text-gate.ts'
+
+/** Suffixes that some servers leave on a name: chat template tokens, a parenthesis, the number of the call. */
+const TEMPLATE_REST = /(?:<\||\(|:\d+$).*$/s
+/** Namespaces that models put before a name. */
+const NAMESPACE = /^(?:functions?|tools?|default_api|api)[.:/]/
 
 /** How an answer is read: no calls in its text, possible calls, or calls that the prompt asked for there. */
 export type Reading = 'native' | 'either' | 'prompted'
@@ -124,4 +129,16 @@ function repairCall(call: AskedCall, tools: readonly ToolSpec[], cut: boolean): 
     arguments: found?.arguments ?? call.arguments,
     ...(repaired.length > 0 ? { repaired } : {}),
   }
+}
+
+/**
+ * Returns the tool with this name, or the only one that differs just in case, hyphens, underscores, namespace or chat
+ * template remains. Undefined if there is none: names that are merely similar do not match.
+ */
+export function toolNamed<T extends { name: string }>(written: string, tools: readonly T[]): T | undefined {
+  const exact = tools.find(({ name }) => name === written)
+  if (exact || written.length > 200) return exact
+  const bare = written.trim().replace(TEMPLATE_REST, '').replace(NAMESPACE, '')
+  const alike = tools.filter(({ name }) => plain(name) === plain(bare))
+  return tools.find(({ name }) => name === bare) ?? (alike.length === 1 ? alike[0] : undefined)
 }
