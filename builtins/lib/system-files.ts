@@ -2,7 +2,7 @@ import * as now from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { promisify } from 'node:util'
 
-/** The functions that run at once. */
+/** The functions below, each run at once in place of the thread pool. */
 const AT_ONCE = [
   'appendFile',
   'lstat',
@@ -11,20 +11,22 @@ const AT_ONCE = [
   'readdir',
   'readlink',
   'rename',
+  'rm',
   'stat',
+  'symlink',
   'writeFile',
 ] as const
 
 /**
- * `node:fs/promises` for the small files that the service itself writes, such as logs and memories. A call runs before it
- * returns: it takes microseconds, as with the database beside these files, whereas waking a thread of the pool and this
- * one again takes ten times as long. What may have to wait for the disk stays with the pool: syncing, and the links of
- * locks, which come and go with each write. Not for folders of users and agents, which may be on slow disks or contain
- * named pipes.
+ * `node:fs/promises` for small files of the service itself, such as logs, locks and memories, and of agents' own folders.
+ * A call runs before it returns: it takes microseconds, as with the database beside these files, whereas waking a thread
+ * of the pool and this one again takes ten times as long. Only what syncs to the disk uses the pool. Not for folders of
+ * users, which may be on slow disks.
  */
 export const ownFiles: typeof fs = {
   ...fs,
   ...Object.fromEntries(AT_ONCE.map(name => [name, async (...args: unknown[]) => callNow(name, args)])),
+  realpath: (async path => now.realpathSync.native(path as string)) as typeof fs.realpath,
   open: async (path, flags, mode) => new OpenFile(now.openSync(path, flags ?? 'r', mode)) as unknown as fs.FileHandle,
 }
 
@@ -45,6 +47,10 @@ class OpenFile implements Pick<fs.FileHandle, 'fd' | 'datasync' | 'sync' | 'clos
 
   async appendFile(data: string | Uint8Array): Promise<void> {
     now.writeFileSync(this.fd, data)
+  }
+
+  async chmod(mode: number): Promise<void> {
+    now.fchmodSync(this.fd, mode)
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
 import { TimeLimitError, withTimeLimit } from '#kernel'
 import { keyedIds, keyedRandom } from '#lib/keyed-random'
@@ -149,6 +149,8 @@ it("files of the service's own behave as those of the thread pool do", async () 
     const pieces: string[] = []
     for await (const piece of handle.createReadStream({ start: 1, autoClose: false })) pieces.push(String(piece))
     said.push(pieces)
+    await handle.chmod(0o640)
+    said.push((await handle.stat()).mode)
     await handle.sync()
     await handle.close()
     await say(fs.writeFile(at('a'), 'x', { flag: 'wx' }))
@@ -160,6 +162,8 @@ it("files of the service's own behave as those of the thread pool do", async () 
     await say(fs.lstat(at('l')).then(found => found.isSymbolicLink()))
     await say(fs.rename(at('b'), at('x/c')))
     await say(fs.rename(at('b'), at('x/c')))
+    await say(fs.realpath(at('x/../x')).then(path => relative(dir.path, path)))
+    await say(fs.realpath(at('nothing')))
     await say(fs.rm(at('nothing')))
     await say(fs.rm(at('nothing'), { force: true }))
     await say(fs.rm(at('x'), { recursive: true }))

@@ -30,12 +30,12 @@ const GIT = /^\.git$/i
 
 /** Opens files in an agent's folders. Links cannot lead outside them. */
 export class FileJail implements Jail {
-  readonly #ports: Pick<Ports, 'files' | 'ids' | 'env'>
+  readonly #ports: Pick<Ports, 'files' | 'ownFiles' | 'ids' | 'env'>
   readonly #files: Files
   /** Serializes replacements, by the file's real path. */
   readonly #inTurn = keyedMutex()
 
-  constructor(ports: Pick<Ports, 'files' | 'ids' | 'env'>) {
+  constructor(ports: Pick<Ports, 'files' | 'ownFiles' | 'ids' | 'env'>) {
     this.#ports = ports
     this.#files = ports.files
   }
@@ -54,21 +54,28 @@ export class FileJail implements Jail {
 
   replace(reach: Reach, path: string, bytes: Uint8Array, check?: ReplaceCheck): Promise<void> {
     const beside = `.${this.#ports.ids.make('tmp', 16)}`
-    return replaceInside(this.#files, reach, path, bytes, beside, (folder, name) =>
+    const files = this.#filesFor(reach)
+    return replaceInside(files, reach, path, bytes, beside, (folder, name) =>
       this.#inTurn(join(folder.path, name), async () => {
-        if (check) await checkCurrent(this.#files, folder, name, path, check)
-        await this.#files.rename(folder.at(beside), folder.at(name))
+        if (check) await checkCurrent(files, folder, name, path, check)
+        await files.rename(folder.at(beside), folder.at(name))
       }),
     )
   }
 
   resolve(reach: Reach, path: string): Promise<ReachedPath> {
+    const files = this.#filesFor(reach)
     return withTarget(path, async () => {
-      await makeOwn(this.#files, reach)
-      const { area, real, missing } = await locate(this.#files, reach, path)
+      await makeOwn(files, reach)
+      const { area, real, missing } = await locate(files, reach, path)
       const { path: folder, access } = area
       return { real: join(real, ...missing), exists: missing.length === 0, folder, access }
     })
+  }
+
+  /** An agent without given folders works in the project itself, on the disk of its database. */
+  #filesFor({ folders = [] }: Reach): Files {
+    return folders.length === 0 ? this.#ports.ownFiles : this.#files
   }
 
   async closedPaths(reach: Reach): Promise<string[]> {
