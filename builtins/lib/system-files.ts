@@ -21,7 +21,7 @@ const AT_ONCE = [
  * `node:fs/promises` for small files of the service itself, such as logs, locks and memories, and of agents' own folders.
  * A call runs before it returns: it takes microseconds, as with the database beside these files, whereas waking a thread
  * of the pool and this one again takes ten times as long. Only what syncs to the disk uses the pool. Not for folders of
- * users, which may be on slow disks.
+ * users, which may be on slow disks, nor for long files: a loop of such calls does not let the event loop turn.
  */
 export const ownFiles: typeof fs = {
   ...fs,
@@ -55,10 +55,6 @@ class OpenFile implements Pick<fs.FileHandle, 'fd' | 'datasync' | 'sync' | 'clos
 
   async close(): Promise<void> {
     now.closeSync(this.fd)
-  }
-
-  createReadStream(options: { start?: number; autoClose?: boolean }) {
-    return now.createReadStream('', { ...options, fd: this.fd })
   }
 
   datasync(): Promise<void> {

@@ -194,7 +194,7 @@ export class Recorder {
 
   #writing(run_id: string, anew = false): Writing {
     const log = new LogWriter({
-      files: this.#svc.ports.ownFiles,
+      ports: this.#svc.ports,
       folder: this.folderOf(run_id),
       anew,
       rotateAt: () => this.#config.rotateAt,

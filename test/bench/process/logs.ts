@@ -57,7 +57,12 @@ async function runLog(): Promise<Row[]> {
   await fillLog(short, SEGMENT / 2)
   const seq = await fillLog(long, GIB + SEGMENT / 2)
   const writer = (folder: string) =>
-    new LogWriter({ files, folder, rotateAt: () => SEGMENT, onDamage: file => Promise.reject(new Error(file)) })
+    new LogWriter({
+      ports: { files, ownFiles: files },
+      folder,
+      rotateAt: () => SEGMENT,
+      onDamage: file => Promise.reject(new Error(file)),
+    })
   const [shortLog, longLog] = [writer(short), writer(long)]
   await Promise.all([shortLog.position(), longLog.position()])
   const appending = (log: LogWriter) => {

@@ -9,7 +9,8 @@ export interface LogLine {
 }
 
 export interface LogWriterOptions {
-  files: Ports['files']
+  /** Logs are read by the pool's `files`, because a damaged one is read whole. */
+  ports: Pick<Ports, 'files' | 'ownFiles'>
   folder: string
   /** Size after which the log continues in a new file, in bytes. */
   rotateAt: () => number
@@ -37,16 +38,16 @@ export class LogWriter {
 
   /** Returns the seq of the last line; 0 for an empty log. A damaged end is moved away first. */
   async position(): Promise<number> {
-    const { files, folder } = this.#options
+    const { ports, folder } = this.#options
     if (this.#place) {
       const { path, size } = this.#place
-      const now = await files.stat(path).catch(() => undefined)
+      const now = await ports.ownFiles.stat(path).catch(() => undefined)
       if (now?.size === size) return this.#place.seq
       this.#place = undefined
     }
-    await files.mkdir(folder, { recursive: true, mode: 0o700 })
+    await ports.ownFiles.mkdir(folder, { recursive: true, mode: 0o700 })
     if (this.#anew) return 0
-    for (const { path } of (await segmentsOf(files, folder)).reverse()) {
+    for (const { path } of (await segmentsOf(ports.files, folder)).reverse()) {
       const end = await this.#repair(path)
       if (!end) continue
       this.#place = { path, ...end }
@@ -57,7 +58,7 @@ export class LogWriter {
 
   /** Appends lines, oldest first. After an error, `position` gives how far the file was written. */
   async append(lines: readonly LogLine[]): Promise<void> {
-    const { files, folder, rotateAt } = this.#options
+    const { ports, folder, rotateAt } = this.#options
     const [first, last] = [lines[0], lines.at(-1)]
     if (!first || !last) return
     const place = this.#place
@@ -66,7 +67,7 @@ export class LogWriter {
     const bytes = Buffer.from(lines.map(({ text }) => `${text}\n`).join(''))
     this.#place = undefined
     this.#anew = false
-    await files.appendFile(path, bytes, { mode: 0o600 })
+    await ports.ownFiles.appendFile(path, bytes, { mode: 0o600 })
     crashPoint?.('run log appended')
     const size = (next ? 0 : place.size) + bytes.length
     this.#place = { path, size, seq: last.seq }
@@ -77,7 +78,10 @@ export class LogWriter {
    * @returns undefined if it has none
    */
   async #repair(path: string): Promise<{ size: number; seq: number } | undefined> {
-    const { files, onDamage } = this.#options
+    const {
+      ports: { files },
+      onDamage,
+    } = this.#options
     const end = await lastLine(files, path)
     const { size } = await files.stat(path)
     const keep = end?.size ?? 0
