@@ -6,10 +6,10 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
   const details = useRef<HTMLDetailsElement>(null)
   const [isTried, setTried] = useState(access().key !== '')
   useEffect(() => {
-    if (!wanted || !details.current) return
-    details.current.open = true
+    const panel = details.current!
+    panel.open = wanted
     // What the reader types elsewhere is not interrupted.
-    if (document.activeElement === document.body) details.current.querySelector('input')?.focus()
+    if (wanted && document.activeElement === document.body) panel.querySelector('input')?.focus()
   }, [wanted])
   useEffect(() => {
     const panel = details.current!
@@ -33,7 +33,8 @@ export function AccessForm({ wanted }: { wanted: boolean }) {
     const form = new FormData(event.currentTarget as HTMLFormElement)
     setAccess({ key: String(form.get('key')).trim(), tenant: String(form.get('tenant')).trim() })
     setTried(form.get('key') !== '')
-    details.current!.open = false
+    // A wanted key closes the panel once it is accepted; the next refusal may come before this is shown.
+    if (!wanted) details.current!.open = false
   }
   // Set as a property, not as an attribute, so that the key never appears in the page's markup.
   const fillField = (name: 'key' | 'tenant') => (field: HTMLInputElement | null) => {
