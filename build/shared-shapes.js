@@ -20,13 +20,6 @@ export function withSharedShapes(code) {
     if (type !== 'ObjectExpression' || properties.length < 2) return
     if (properties[0].type === 'SpreadElement') starts.push(properties[0].start)
   })
-  let at = 0
-  const parts = starts
-    .sort((a, b) => a - b)
-    .map(start => {
-      const part = code.slice(at, start)
-      at = start
-      return part
-    })
-  return [...parts, code.slice(at)].join('...null, ')
+  starts.sort((a, b) => a - b)
+  return [0, ...starts].map((start, n) => code.slice(start, starts[n])).join('...null, ')
 }
