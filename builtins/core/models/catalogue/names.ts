@@ -109,7 +109,12 @@ export class DefaultModel {
 
   async #read(): Promise<string | undefined> {
     if (!this.#svc.has(Store)) return undefined
-    this.#kept ??= getValue(this.#svc.use(Store), ROW).then(value => (typeof value === 'string' ? value : undefined))
+    this.#kept ??= getValue(this.#svc.use(Store), ROW)
+      .then(value => (typeof value === 'string' ? value : undefined))
+      .catch(error => {
+        this.#kept = undefined
+        throw error
+      })
     return this.#kept
   }
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { type CallPurpose, type Message, type ModelCall, Models } from '#core/models/contract'
 import models from '#core/models/index'
 import { Profile } from '#core/profiles/contract'
@@ -8,6 +8,7 @@ import { type RunEnd, type RunEvent, Runtime } from '#core/runtime/contract'
 import runtime from '#core/runtime/index'
 import { definePlugin, z } from '#kernel'
 import { keyedRandom } from '#lib/keyed-random'
+import { Store } from '#platform/store/contract'
 import store from '#platform/store/index'
 import sandbox from '#safety/sandbox/index'
 import { tool } from '#tools/toolkits/contract'
@@ -377,6 +378,13 @@ test('the simulated model streams in pieces, counts tokens, costs nothing, and t
   expect(answer.spend).toMatchObject({ model: 'sim/rules-1', cost_micros: 0, priced: 'free', estimated: false })
   expect(answer.spend.input_tokens).toBeGreaterThan(10)
   expect(answer.spend.output_tokens).toBeGreaterThan(10)
+})
+
+test('a default model that could not be read once is read again', async () => {
+  await using home = await testHostForSim({ builtins: [store, models] })
+  vi.spyOn(home.kernel.use(Store), 'get').mockRejectedValueOnce(new Error('the database is locked'))
+  await expect(home.kernel.use(Models).describe(null)).rejects.toThrow('locked')
+  expect((await home.kernel.use(Models).describe(null)).model).toBe('sim/rules-1')
 })
 
 test('the simulated model takes over no project whose environment has set a real model', async () => {
