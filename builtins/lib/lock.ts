@@ -12,11 +12,15 @@ const STRANGE_AGE_MS = 5_000
 
 export type LockPorts = Pick<Ports, 'files' | 'clock' | 'spawn'>
 
+/**
+ * Content of a lock. At most 59 bytes, which ext4 stores in the inode of a link: a longer link takes a block of the
+ * disk, and makes taking and releasing a lock twenty times as slow.
+ */
 interface LockHolder {
   pid: number
-  /** Process identity that differs for a later process with the same PID. */
+  /** Hash of the process identity, which differs for a later process with the same PID. */
   process: string
-  /** Scope in which the PID is valid: the machine, and on Linux the namespace. */
+  /** Hash of the scope in which the PID is valid: the machine, and on Linux the namespace. */
   place: string
 }
 
@@ -69,14 +73,17 @@ function selfOf(ports: LockPorts): Promise<LockHolder> {
   if (!self) {
     self = Promise.all([identityOf(ports, process.pid), placeOf(files)]).then(([identity, place]) => ({
       pid: process.pid,
-      process: identity ?? '',
-      place,
+      process: shortHash(identity ?? ''),
+      place: shortHash(place),
     }))
     selves.set(files, self)
     self.catch(() => selves.delete(files))
   }
   return self
 }
+
+const shortHash = (text: string) =>
+  process.getBuiltinModule('node:crypto').createHash('sha256').update(text).digest('base64url').slice(0, 8)
 
 /** Error codes of file systems without links, and of Windows for users who may not create them. */
 const NO_LINKS = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']
@@ -108,7 +115,8 @@ async function look(path: string, place: string, ports: LockPorts): Promise<'gon
   try {
     const holder = parse(await read(files, path))
     if (holder?.place === place) {
-      return (await identityOf(ports, holder.pid)) === holder.process ? `process ${holder.pid}` : 'over'
+      const identity = await identityOf(ports, holder.pid)
+      return identity !== null && shortHash(identity) === holder.process ? `process ${holder.pid}` : 'over'
     }
     const { mtimeMs } = await files.lstat(path)
     return clock.ms() - mtimeMs > STRANGE_AGE_MS ? 'over' : 'another machine'
