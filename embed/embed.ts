@@ -99,6 +99,7 @@ type Output<N extends string> = N extends Known
 
 declare module '#kernel' {
   interface Invoke {
+    // biome-ignore lint/style/useShorthandFunctionType: only an interface merges with the kernel's
     <N extends Known>(name: N, input: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>>
   }
 }

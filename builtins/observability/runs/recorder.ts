@@ -5,9 +5,9 @@ import { secretMasker } from '#lib/secrets'
 import { isoTime, newestSeq, Store } from '#platform/store/contract'
 import type { RunsConfig } from './config.ts'
 import { countsOf } from './counts.ts'
-import { LONGEST_LINE, segmentName } from './logs/log.ts'
+import { LONGEST_LINE } from './logs/log.ts'
 import { type LogLine, LogWriter } from './logs/log-writer.ts'
-import { type DescribedAgent, MANIFEST, Manifests } from './manifest.ts'
+import { type DescribedAgent, Manifests } from './manifest.ts'
 import {
   agentNamed,
   type BriefRun,

@@ -62,9 +62,9 @@ export async function listEndedGoals(
 /** Returns the results of live agents in each kind of work. */
 export async function typesOf(store: Store, agent_id?: string): Promise<Map<string, TaskTypeRecord[]>> {
   const rows = await store.all<{ agent_id: string; task_type: string; goals: number; completed: number; mean: number }>(
-    `SELECT r.agent_id, task_type, count(*) AS goals, sum(success) AS completed, avg(duration_ms) AS mean
-     FROM specialization_records r JOIN agents_view a ON a.agent_id = r.agent_id AND a.died_at IS NULL
-     ${agent_id === undefined ? '' : 'WHERE r.agent_id = ?'} GROUP BY r.agent_id, task_type ORDER BY r.agent_id, task_type`,
+    `SELECT agent_id, task_type, count(*) AS goals, sum(success) AS completed, avg(duration_ms) AS mean
+     FROM specialization_records WHERE agent_id IN (SELECT agent_id FROM agents_view WHERE died_at IS NULL)
+     ${agent_id === undefined ? '' : 'AND agent_id = ?'} GROUP BY agent_id, task_type ORDER BY agent_id, task_type`,
     agent_id === undefined ? [] : [agent_id],
   )
   const types = new Map<string, TaskTypeRecord[]>()
@@ -80,8 +80,8 @@ export function recentOutcomes(store: Store, goals: number): Promise<AgentOutcom
   return store.all<AgentOutcomes>(
     `SELECT a.agent_id, (SELECT count(*) FROM goals_view g WHERE g.agent_id = a.agent_id AND g.status = 'active') AS active,
        coalesce(sum(r.success), 0) AS completed, coalesce(sum(1 - r.success), 0) AS abandoned
-     FROM agents_view a LEFT JOIN (SELECT agent_id, success, row_number() OVER (PARTITION BY agent_id ORDER BY seq DESC) AS n
-       FROM specialization_records) r ON r.agent_id = a.agent_id AND r.n <= ?
+     FROM agents_view a LEFT JOIN specialization_records r ON r.agent_id = a.agent_id AND r.seq IN
+       (SELECT seq FROM specialization_records n WHERE n.agent_id = a.agent_id ORDER BY seq DESC LIMIT ?)
      WHERE a.died_at IS NULL GROUP BY a.agent_id ORDER BY a.agent_id`,
     [goals],
   )
