@@ -76,9 +76,10 @@ export class RecordingFiles {
 
   /** Writes a description that can be rebuilt from the log and the state, so losing it is harmless. */
   async note(about: Recording): Promise<void> {
+    const { ownFiles } = this.#svc.ports
     const folder = this.folderOf(about.run_id)
-    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 })
-    await this.#files.writeFile(join(folder, ABOUT), `${JSON.stringify(about)}\n`, { mode: 0o600 })
+    await ownFiles.mkdir(folder, { recursive: true, mode: 0o700 })
+    await ownFiles.writeFile(join(folder, ABOUT), `${JSON.stringify(about)}\n`, { mode: 0o600 })
   }
 
   /** Opens a log for appending and keeps it open: opening it for each chunk would cost more than writing the chunk. */
