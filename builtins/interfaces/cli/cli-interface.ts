@@ -1,5 +1,5 @@
 import type { Operation, PointRules } from '#kernel'
-import { requireFields } from '#lib/operation-fields'
+import { requireFields, requireJson } from '#lib/operation-fields'
 import { OWN_COMMANDS } from './commands/index.ts'
 import type { CliCommand } from './contract.ts'
 import { cliCommandsOf, readUsage } from './parsing/usage.ts'
@@ -50,6 +50,7 @@ function checkUsage(operation: Operation, { usage }: CliCommand): void {
     )
   const fields = places.map(place => place.name.replaceAll('-', '_'))
   requireFields(operation, `command "${usage}"`, fields)
+  requireJson(operation)
   const taken = GLOBAL_OPTIONS.find(option => Object.hasOwn(operation.input.shape, option) && !fields.includes(option))
   if (taken)
     throw new TypeError(

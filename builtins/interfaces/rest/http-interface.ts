@@ -1,5 +1,5 @@
 import type { Operation, PointRules } from '#kernel'
-import { requireFields } from '#lib/operation-fields'
+import { requireFields, requireJson } from '#lib/operation-fields'
 import { type HttpRoute, shapeOf } from './contract.ts'
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE'] satisfies HttpRoute['method'][]
@@ -26,4 +26,5 @@ function checkRoute(operation: Operation, { method, path, idempotent }: HttpRout
   }
   const fields = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1]!)
   requireFields(operation, `path ${path}`, fields)
+  requireJson(operation)
 }

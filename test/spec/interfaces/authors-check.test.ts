@@ -250,6 +250,20 @@ describe('the error of a plugin that cannot be loaded', () => {
       /the operation "x" needs summary, input: z\.object/,
     ],
     [
+      'an operation whose input no request can contain',
+      plugin(
+        "svc.operation({ name: 'x.y', summary: 'Do it', input: z.object({ since: z.date() }), output: z.string(), http: { method: 'POST', path: '/x' }, run: () => '' })",
+      ),
+      /the field "since" of the operation "x\.y" is a date, which no request can contain as JSON/,
+    ],
+    [
+      'an operation whose output JSON would lose',
+      plugin(
+        "svc.operation({ name: 'x.y', summary: 'Do it', input: z.object({}), output: z.object({ of: z.map(z.string(), z.string()) }), cli: { usage: 'x' }, run: () => ({ of: new Map() }) })",
+      ),
+      /the output of the operation "x\.y" has the field "of", which is a map; JSON has none: return a string/,
+    ],
+    [
       'a handler that is none',
       plugin("svc.on('goal_completed')"),
       /contribution of "draft" to goal_completed needs handler\(\)/,
