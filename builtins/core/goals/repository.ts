@@ -385,10 +385,13 @@ export interface CallRow {
   ended_at: number | null
 }
 
-/** Returns the journal of a goal, newest first; strings are cut after `longest` characters. */
+/**
+ * Returns the journal of a goal, newest first; strings are cut after `longest` characters. Steps are counted over the
+ * goal: the journal counts them from 1 in each cycle.
+ */
 export function goalCalls(store: Store, goal_id: string, longest: number, limit: number, offset: number) {
   return store.all<CallRow>(
-    `SELECT call_id, step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
+    `SELECT call_id, dense_rank() OVER (ORDER BY epoch, step) AS step, tool, substr(arguments, 1, ?) AS arguments, state, substr(outcome, 1, ?) AS output, is_error,
        approval_id, started_at, ended_at
      FROM tool_calls_view WHERE goal_id = ? ORDER BY started_at DESC, call_id DESC LIMIT ? OFFSET ?`,
     [longest, longest, goal_id, limit, offset],

@@ -18,7 +18,7 @@ const Said = Message.extend({ at: z.iso.datetime() }).meta({ id: 'SaidMessage' }
 const ToolCall = z
   .object({
     call_id: z.string(),
-    step: z.int(),
+    step: z.int().describe('Number of the answer with this call among the answers with calls, from 1'),
     tool: z.string(),
     arguments: z.string().describe(`JSON, cut after ${SHOWN} characters`),
     state: z

@@ -60,9 +60,13 @@ describe('the conversation of a goal', () => {
   it('continues from cycle to cycle', async () => {
     const { asked, script } = noteTaker()
     await using home = await testHostWithModel(script, { files: ONE_STEP })
-    await spawn(home)
+    const id = await spawn(home)
     for (let n = 0; n < 4; n++) await step(home, asked)
     expectGrowing(asked)
+    const [goal] = (await home.kernel.invoke('goals.list', { id })) as { goal_id: string }[]
+    const calls = (await home.kernel.invoke('goals.calls', { goal_id: goal!.goal_id })) as { step: number }[]
+    expect(calls.length).toBeGreaterThanOrEqual(4)
+    expect(calls.map(call => call.step)).toEqual(calls.map((_, n) => calls.length - n))
   })
 
   it('is complete in each of two processes that pursue the goal in turn', async () => {
