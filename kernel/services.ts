@@ -43,9 +43,10 @@ export class Services {
   readonly #providers = new Map<string, Provider[]>()
   readonly #withheld = new Map<string, () => Error>()
 
-  /** Makes every use of a service throw this error, whichever plugin provides it. */
-  withhold(name: string, error: () => Error): void {
+  /** Makes every use of a service throw this error, whichever plugin provides it. @returns a function that ends that */
+  withhold(name: string, error: () => Error): Undo {
     this.#withheld.set(name, error)
+    return () => void this.#withheld.delete(name)
   }
 
   provide<T>(token: Token<T>, value: T, owner: string): Undo {

@@ -35,6 +35,8 @@ export interface PluginInterceptorParts {
   log: Log
   /** Returns the schema of an operation's output. */
   outputOf: (operation: string) => z.ZodType | undefined
+  /** Calls `setup` with what it may use. */
+  setUp: <R>(setup: () => R) => R
   /** Called when the version begins to accept calls, and when it no longer does. */
   onOpen: () => void
   onClose: () => void
@@ -126,7 +128,7 @@ export class PluginInterceptor implements Interceptor {
   }
 
   run<R>(what: string, fn: () => R): R {
-    return this.calls.run(what, fn)
+    return this.calls.run(what, what === 'setup' ? () => this.#parts.setUp(fn) : fn)
   }
 
   open(): void {

@@ -167,6 +167,7 @@ export class PluginFiles implements PluginSource, PluginSupport {
       locate: where,
       log: this.#kernel.log.child({ plugin: name }),
       outputOf: operation => this.#kernel.points.find(Operations, operation)?.output,
+      setUp: setup => (isOfProgram(origin) ? setup() : this.#setUp(setup)),
       onOpen: () => {
         since = clock.monotonic()
         this.#taking.set(name, interceptor)
@@ -176,6 +177,17 @@ export class PluginFiles implements PluginSource, PluginSupport {
       },
     })
     return interceptor
+  }
+
+  /** Runs the setup of a file without the database, which is not open yet when a process starts. */
+  #setUp<R>(setup: () => R): R {
+    const error = 'the database opens after setup: call svc.use(Store) where you need it, as in run() of an operation'
+    const release = this.#kernel.services.withhold('store', () => new TypeError(error))
+    try {
+      return setup()
+    } finally {
+      release()
+    }
   }
 
   /**

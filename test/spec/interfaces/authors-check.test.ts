@@ -122,6 +122,11 @@ describe('the error of a plugin that cannot be loaded', () => {
     ['a missing import', "import './nowhere.ts'\nexport default {}", /draft\.ts.*nowhere/],
     ['no default export', 'export const name = 1', /has no default export; write: export default definePlugin/],
     ['a bad name', 'export default { name: "My Plugin", setup() {} }', /lower-case letters, digits and hyphens/],
+    [
+      'the database in setup, where no new process has it yet',
+      `import { Store } from 'svc/store'\n${plugin('svc.use(Store)')}`,
+      /the database opens after setup: call svc\.use\(Store\) where you need it/,
+    ],
     ['an async setup', plugin('return Promise.resolve()'), /setup is async/],
     ['an event that no one declares', plugin("svc.on('cycle_sart', () => {})"), /cycle_start/],
     [
