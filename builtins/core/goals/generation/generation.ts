@@ -33,7 +33,7 @@ import { isSameGoal } from './sameness.ts'
 
 /** Number of recent goals in the prompt, and of those read for it, because goals of a schedule repeat. */
 const RECENT = 5
-const RECENT_READ = 20
+const RECENT_READ = 10
 const PEERS = 8
 /** Characters of the last objective that are added to the role in the memory query. */
 const ABOUT = 80
