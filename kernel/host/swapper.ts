@@ -100,7 +100,7 @@ export class PluginSwapper {
    * waits for them.
    */
   async #release(version: Version): Promise<void> {
-    const calm = this.#calm(version, DRAIN_MS)
+    const calm = this.#waitUntilIdle(version, DRAIN_MS)
       .then(() => {
         // It may have been restored meanwhile.
         if (!version.isShown) version.dispose()
@@ -108,11 +108,11 @@ export class PluginSwapper {
       .finally(() => this.#leaving.delete(version))
     this.#leaving.set(version, calm)
     if (!version.hasResources) return
-    await this.#calm(version, GATE_MS)
+    await this.#waitUntilIdle(version, GATE_MS)
     await version.stop()
   }
 
-  async #calm(version: Version, limit_ms: number): Promise<void> {
+  async #waitUntilIdle(version: Version, limit_ms: number): Promise<void> {
     const idle = version.interceptor?.idle()
     if (!idle) return
     const ended = new AbortController()

@@ -23,7 +23,7 @@ export default definePlugin({
     sessionsForget(svc, current)
     svc.provide(OwnSessions, current)
     for (const operation of sessionOperations) svc.operation(operation)
-    svc.start(() => expireNowAndThen(svc, current))
+    svc.start(() => expirePeriodically(svc, current))
   },
 })
 
@@ -32,7 +32,7 @@ export default definePlugin({
  */
 const LOOK_MS = 60_000
 
-function expireNowAndThen(svc: PluginHandle, book: SessionBook) {
+function expirePeriodically(svc: PluginHandle, book: SessionBook) {
   return eachRound(svc.clock, LOOK_MS, async () => {
     if (svc.config.get('retention.enabled') !== true) return
     await book.expire().catch(error => svc.log.warn({}, `cannot expire idle sessions: ${errorMessage(error)}`))

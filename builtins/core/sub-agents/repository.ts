@@ -35,7 +35,7 @@ export function findByCall(store: Store, call_id: string): Promise<{ sub_agent_i
 }
 
 /** Returns the values that the limits apply to: the agent's depth and its number of running sub-agents. */
-export async function roomFor(store: Store, agent_id: string): Promise<{ depth: number; running: number }> {
+export async function readLimitedValues(store: Store, agent_id: string): Promise<{ depth: number; running: number }> {
   const row = await store.get<{ depth: number | null; running: number }>(
     `SELECT (SELECT depth FROM sub_agents WHERE sub_agent_id = ?) AS depth,
        (SELECT count(*) FROM sub_agents WHERE parent_agent_id = ? AND status = 'running') AS running`,

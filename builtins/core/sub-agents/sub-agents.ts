@@ -22,8 +22,8 @@ import {
   findByCall,
   listExpired,
   orphans,
+  readLimitedValues,
   readWorkState,
-  roomFor,
   type SubAgentRow,
   subAgentsOf,
   takePlace,
@@ -237,7 +237,7 @@ export class SubAgents {
   }
 
   async #refusal(agent_id: string) {
-    const { depth, running } = await roomFor(this.#store, agent_id)
+    const { depth, running } = await readLimitedValues(this.#store, agent_id)
     if (depth >= MAX_DEPTH) {
       const problem = `Sub-agents can be nested at most ${MAX_DEPTH} levels deep`
       return new SubAgentLimitError({ problem, remedy: 'do the task yourself' })

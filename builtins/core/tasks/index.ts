@@ -9,7 +9,7 @@ import { TASK_EFFECTS } from './effects.ts'
 import { taskOperations } from './operations.ts'
 import { tasksForget } from './retention.ts'
 import { tasksService } from './service.ts'
-import { resumeWhenDecided, sweepAsDaemon, sweepNowAndThen } from './sweep.ts'
+import { resumeWhenDecided, sweepAsDaemon, sweepPeriodically } from './sweep.ts'
 import { OwnTasks, TaskService } from './task-service.ts'
 import { toolkitsCheck, warnOfToolkits } from './toolkit-names.ts'
 
@@ -34,7 +34,7 @@ export default definePlugin({
 
     svc.add(ConfigChecks, toolkitsCheck(svc))
     svc.start(() => warnOfToolkits(svc, config), { in: ['daemon', 'server', 'mcp'] })
-    svc.start(() => sweepNowAndThen(svc, service), { in: ['daemon', 'server'] })
+    svc.start(() => sweepPeriodically(svc, service), { in: ['daemon', 'server'] })
     svc.add(DaemonStarts, sweepAsDaemon(svc, service))
     svc.start(() => resumeWhenDecided(svc, service), { in: ['daemon', 'server', 'mcp', 'cli'] })
     // Started last and so stopped first: running tasks end while everything that they need is available.

@@ -13,19 +13,19 @@ const lasts = (svc: PluginHandle) => svc.roles.has('daemon') || svc.roles.has('s
  * soon, such as a command, continues only tasks that it ran itself.
  */
 export function resumeWhenDecided(svc: PluginHandle, service: TaskService) {
-  const goOn = ({ task_id }: { task_id: string | null }) => {
+  const resume = ({ task_id }: { task_id: string | null }) => {
     if (task_id === null) return
     service
       .resume(task_id, { onlyOwn: !lasts(svc) })
       .catch(error => svc.log.warn({ task_id }, `cannot resume the task: ${errorMessage(error)}`))
   }
-  if (svc.events.has('approval_resolved')) svc.on('approval_resolved', goOn)
-  if (svc.events.has('question_answered')) svc.on('question_answered', goOn)
+  if (svc.events.has('approval_resolved')) svc.on('approval_resolved', resume)
+  if (svc.events.has('question_answered')) svc.on('question_answered', resume)
 }
 
 /** Sweeps in a process that became the daemon later, as an embedding program does. */
 export function sweepAsDaemon(svc: PluginHandle, service: TaskService) {
-  const begin = async () => (lasts(svc) ? undefined : sweepNowAndThen(svc, service))
+  const begin = async () => (lasts(svc) ? undefined : sweepPeriodically(svc, service))
   return { name: 'tasks', begin, join: begin }
 }
 
@@ -33,7 +33,7 @@ export function sweepAsDaemon(svc: PluginHandle, service: TaskService) {
  * Takes over tasks that other processes left or that were decided elsewhere.
  * @returns a function that stops the sweeps
  */
-export function sweepNowAndThen(svc: PluginHandle, service: TaskService) {
+export function sweepPeriodically(svc: PluginHandle, service: TaskService) {
   const stop = new AbortController()
   const look = async () => {
     while (!stop.signal.aborted) {

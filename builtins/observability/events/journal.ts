@@ -37,7 +37,7 @@ export class Journal {
 
   /** Returns the seq of the last line; 0 for a new file. */
   async last(): Promise<number> {
-    this.#last ??= (await this.#mend(this.#file)) ?? (await this.#mend(this.#rotatedPath(1))) ?? 0
+    this.#last ??= (await this.#repair(this.#file)) ?? (await this.#repair(this.#rotatedPath(1))) ?? 0
     return this.#last
   }
 
@@ -81,7 +81,7 @@ export class Journal {
    * Cuts off an incomplete line at the end of a file.
    * @returns the seq of its last line; undefined when it has none
    */
-  async #mend(file: string): Promise<number | undefined> {
+  async #repair(file: string): Promise<number | undefined> {
     const { files, warn } = this.#options
     const handle = await files.open(file, 'r+').catch(unlessMissing)
     if (!handle) return undefined

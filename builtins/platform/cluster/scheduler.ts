@@ -364,13 +364,13 @@ export class ClusterScheduler implements Scheduler {
   async close(): Promise<void> {
     this.#cancelNotice?.()
     await this.#appearing.catch(() => {})
-    await this.#letGo().catch(() => {})
+    await this.#releaseLeases().catch(() => {})
     await this.nodes.leave().catch(() => {})
     await this.#listener.close()
   }
 
   /** Returns leases that the server granted in an answer that was lost with the connection. */
-  async #letGo(): Promise<void> {
+  async #releaseLeases(): Promise<void> {
     const { connections, time, store } = this.#parts
     if (this.#appeared === Number.NEGATIVE_INFINITY) return
     await connections.ask([

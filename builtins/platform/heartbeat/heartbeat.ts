@@ -112,7 +112,7 @@ export class Heartbeat implements HeartbeatControl {
     for (const { abort } of this.#running.values()) abort.abort(new StoppingError())
     await Promise.race([Promise.all([ended, this.#sweep.whenDone()]), grace()])
     const unclaimed = this.#parts.scheduler().releaseClaimed?.()
-    await Promise.all([this.#giveBack().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
+    await Promise.all([this.#releaseOwed().catch(() => {}), unclaimed?.catch(() => {}), this.#endRenewals()])
     for (const agent_id of this.inFlight)
       this.#parts.log.warn({ agent_id }, 'a cycle does not stop; the daemon no longer waits for it')
     this.#loop = undefined
@@ -189,7 +189,7 @@ export class Heartbeat implements HeartbeatControl {
     // A hint during the beat before is answered by this tick, at the time that it is now.
     this.#hinted = false
     this.lastTick = ports.clock.ms()
-    if (this.#owed.size > 0) await this.#giveBack()
+    if (this.#owed.size > 0) await this.#releaseOwed()
     // After a sleep of the machine, leases of cycles that still run have expired; they must not be claimed again.
     if (Math.abs(this.lastTick - this.#renewedAt) > 2 * this.#renewMs) await this.#renew()
     await this.#sweep.run(this.inFlight)
@@ -314,7 +314,7 @@ export class Heartbeat implements HeartbeatControl {
    * Releases leases whose end could not be written.
    * @throws the error that still prevents writes
    */
-  async #giveBack(): Promise<void> {
+  async #releaseOwed(): Promise<void> {
     for (const [lease, run_at] of this.#owed) {
       await this.#parts.scheduler().commit(lease, [], { run_at })
       this.#owed.delete(lease)

@@ -57,7 +57,7 @@ export class Gate {
     if (call.isNew && !isNeeded) return isHeld ? HOLD : run(call.arguments)
     const { state, approval } = await callBefore(this.#store, call_id)
     if (isHeld && (approval ? approval.status !== 'pending' : !isNeeded)) return HOLD
-    if (approval && approval.used_by !== call_id) return this.#goOn(call, approval)
+    if (approval && approval.used_by !== call_id) return this.#verdictOf(call, approval)
     // Either there is no approval yet, or this call used it up in a process that died, so that its outcome is unknown.
     if (!approval && !isNeeded) {
       const begun = state !== 'planned' || (await this.#store.apply([beginCall({ call_id })]))
@@ -85,7 +85,7 @@ export class Gate {
   }
 
   /** Returns the verdict by the state of the approval for which the call waits. */
-  async #goOn({ call_id }: GatedCall, approval: ApprovalRow): Promise<Verdict | undefined> {
+  async #verdictOf({ call_id }: GatedCall, approval: ApprovalRow): Promise<Verdict | undefined> {
     const { approval_id, status, reason } = approval
     if (status === 'pending') return { verdict: 'park', approval_id }
     if (status === 'approved') {

@@ -66,13 +66,14 @@ export class Ledger implements Budget, CallLimit {
   }
 
   async status(): Promise<BudgetStatus> {
-    const problem = await this.#trouble()
+    const problem = await this.#budgetProblem()
     await this.#presume(null)
     const row = await budgetRow(this.#store)
     const unsure = await unsureSpend(this.#store, row.budget_window)
     const unconfirmed = await unconfirmedSpend(this.#store, row.budget_window)
     // A process without calls yet uses the result of the others.
-    const refused = this.#refused === undefined ? (tightOf(row) ?? (await this.#leastHeld(row))) : this.#refused
+    const refused =
+      this.#refused === undefined ? (tightOf(row) ?? (await this.#smallestReservation(row))) : this.#refused
     const awaitsRestart = await this.#awaitsRestart()
     return statusOf(this.#config, {
       row,
@@ -98,7 +99,7 @@ export class Ledger implements Budget, CallLimit {
 
   async isExceeded(): Promise<boolean> {
     if (this.#isUnlimited) return false
-    if (await this.#trouble()) return true
+    if (await this.#budgetProblem()) return true
     if (!hasReachedLimit(await budgetRow(this.#store), this.#limits)) return false
     await this.report()
     return true
@@ -122,7 +123,7 @@ export class Ledger implements Budget, CallLimit {
    */
   async hold(call: PlannedSpend): Promise<'held' | undefined> {
     if (call.purpose.is_simulated) return undefined
-    const trouble = await this.#trouble()
+    const trouble = await this.#budgetProblem()
     if (trouble) throw trouble
     await checkPursuit(this.#svc, call.purpose)
     const totals = await limitsOn(this.#svc, call.purpose)
@@ -187,7 +188,7 @@ export class Ledger implements Budget, CallLimit {
     await this.#presume(this.#owner)
     this.#warn()
     if (!this.#config.budget_persist) return void (await this.#store.apply([openWindow({})]))
-    const trouble = await this.#trouble()
+    const trouble = await this.#budgetProblem()
     if (trouble) this.#svc.log.error({ code: trouble.code }, trouble.message)
     await this.#saved.show()
   }
@@ -250,7 +251,7 @@ export class Ledger implements Budget, CallLimit {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
-    await this.#bookLate(Number.POSITIVE_INFINITY)
+    await this.#bookUnbooked(Number.POSITIVE_INFINITY)
     if (this.#config.budget_persist) await this.#saved.show()
   }
 
@@ -274,12 +275,12 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Imports the saved amounts. @returns why nothing may be spent, when the amount spent so far is unknown */
-  async #trouble(): Promise<SvcError | undefined> {
+  async #budgetProblem(): Promise<SvcError | undefined> {
     if (!this.#config.budget_persist) return undefined
     try {
       // Recorded as an input, because the file is read once per process and not in each cycle: a replay uses the same
       // result.
-      await recordInput('budget.json', () => this.#takeIn())
+      await recordInput('budget.json', () => this.#importSaved())
       return undefined
     } catch (error) {
       if (error instanceof SvcError && error.code === BudgetUnreadableError.code) return error
@@ -291,9 +292,9 @@ export class Ledger implements Budget, CallLimit {
    * Imports the saved amounts, or starts from 0. @throws BudgetUnreadableError if an unreadable file must stop all
    * spending
    */
-  async #takeIn(): Promise<void> {
+  async #importSaved(): Promise<void> {
     try {
-      await this.#saved.takeIn()
+      await this.#saved.importAmounts()
     } catch (error) {
       const isClosed = !this.#isUnlimited && this.#svc.config.get('daemon.guards_fail_closed')
       if (!(error instanceof BudgetUnreadableError) || isClosed) throw error
@@ -302,7 +303,7 @@ export class Ledger implements Budget, CallLimit {
   }
 
   /** Returns the smallest reservation for any call, without dollars when all models in use are free. */
-  async #leastHeld(row: BudgetRow): Promise<Limits> {
+  async #smallestReservation(row: BudgetRow): Promise<Limits> {
     const least = estimateOf(this.#config, 'goal_generation', false)
     // Queries the models only when needed, because their servers may be slow to answer.
     return hasRoomFor(row, this.#limits, least) || !(await areFree(this.#svc)) ? least : { ...least, micros: 0 }
@@ -364,7 +365,7 @@ export class Ledger implements Budget, CallLimit {
     if (this.#stopped || this.#cancel) return
     this.#cancel = this.#svc.clock.after(BOOKED_WITHIN_MS, () => {
       this.#cancel = undefined
-      this.#bookLate(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
+      this.#bookUnbooked(this.#svc.clock.monotonic() - BOOKED_WITHIN_MS)
         .then(() => this.report())
         .catch(error => this.#svc.log.error({}, `ended model calls could not be booked yet: ${errorMessage(error)}`))
         .finally(() => {
@@ -377,7 +378,7 @@ export class Ledger implements Budget, CallLimit {
    * Books or releases this process's calls that ended before a time and are not booked yet, and replaces presumed costs
    * by actual ones.
    */
-  async #bookLate(before: number): Promise<void> {
+  async #bookUnbooked(before: number): Promise<void> {
     const over = [...this.#held].filter(([, held]) => held.over && held.over.at <= before)
     if (over.length === 0) return
     const unbooked = await unbookedCalls(this.#store, this.#owner)

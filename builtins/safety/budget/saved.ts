@@ -29,7 +29,7 @@ export class SavedBudget {
    * Imports the file's amounts into an empty ledger, once. @throws BudgetUnreadableError if the file cannot be read,
    * which never counts as 0
    */
-  async takeIn(): Promise<void> {
+  async importAmounts(): Promise<void> {
     if (this.#taken) return
     const store = this.#svc.use(Store)
     const saved = (await isUnused(store)) ? await this.#read() : undefined

@@ -17,7 +17,7 @@ import { applyEvents, budgetLeft, factsOf, runStressors } from './facts.ts'
 import { applyPersona, baseOf, effectiveOf, homeOf } from './persona.ts'
 import { findLife, findSituation, recordCycle, recordMoment, type SituationRow } from './repository.ts'
 import { msUntilChange, pass, type Settings, thresholdsOf } from './state/dynamics.ts'
-import { feelingOf, moodOf } from './state/mood.ts'
+import { innerStateOf, moodOf } from './state/mood.ts'
 import { eachField, initialState, loadOf, type PersistedState, type ReportedState } from './state/state.ts'
 import { DEFAULT_RATE } from './state/stressors.ts'
 
@@ -224,7 +224,7 @@ export class SufferingService implements Suffering {
       load: round(load),
       crisis: inner.crisis,
       level: this.#levelOf(inner.crisis, load),
-      mood: await moodOf(this.#svc, feelingOf(agent_id, inner, persona)),
+      mood: await moodOf(this.#svc, innerStateOf(agent_id, inner, persona)),
       stressors: inner.stressors.map(({ stressor, severity, peak, trend, since }) => ({
         stressor,
         severity: round(severity),

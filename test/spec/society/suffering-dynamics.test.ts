@@ -13,7 +13,7 @@ import {
   type Settings,
   thresholdsOf,
 } from '#society/suffering/state/dynamics'
-import { circumplex, feelingOf } from '#society/suffering/state/mood'
+import { circumplex, innerStateOf } from '#society/suffering/state/mood'
 import { DEFAULT_HOME, eachField, initialState, loadOf, type PersistedState } from '#society/suffering/state/state'
 import { BUILT_IN, DEFAULT_RATE } from '#society/suffering/state/stressors'
 
@@ -88,7 +88,7 @@ describe('suffering dynamics', () => {
           for (const value of numbers) expect(value >= 0 && value <= 1).toBe(true)
           expect(inner.stressors.length).toBeLessThanOrEqual(config.max_stressors)
           expect(new Set(inner.stressors.map(({ stressor }) => stressor)).size).toBe(inner.stressors.length)
-          expect(Math.abs(feelingOf('a', inner, effective(inner, home)).valence)).toBeLessThanOrEqual(1)
+          expect(Math.abs(innerStateOf('a', inner, effective(inner, home)).valence)).toBeLessThanOrEqual(1)
           // No hidden excess builds up: the base is exactly the profile's value plus the stored offset.
           for (const field of PERSONA_FIELDS)
             expect(home[field] + inner.offsets[field]).toBeCloseTo(baseOf(inner, home)[field], 12)

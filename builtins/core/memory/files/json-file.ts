@@ -33,10 +33,10 @@ export class JsonFile<T> {
   /** Returns the values in order, the newest last. */
   async read(): Promise<Map<string, T>> {
     const { ports, log } = this.#parts
-    if (this.#elsewhere) return this.#thingsIn((await this.#readShared())?.text)
+    if (this.#elsewhere) return this.#parseThings((await this.#readShared())?.text)
     const text = await ports.files.readFile(this.#file, 'utf8').catch(unlessMissing)
     try {
-      return this.#thingsIn(text ?? '{}')
+      return this.#parseThings(text ?? '{}')
     } catch (error) {
       const corrupt = `${this.#file}.corrupt`
       log.warn({}, `${this.#file} cannot be read and is renamed to ${corrupt}: ${errorMessage(error)}`)
@@ -69,7 +69,7 @@ export class JsonFile<T> {
     const { shared, path } = this.#elsewhere!
     for (;;) {
       const found = await this.#readShared()
-      const text = applyChange(this.#thingsIn(found?.text), change)
+      const text = applyChange(this.#parseThings(found?.text), change)
       if (text === undefined) return false
       if (await shared.replace(path, text, found?.version ?? 0)) return true
     }
@@ -80,7 +80,7 @@ export class JsonFile<T> {
     return shared.read(path)
   }
 
-  #thingsIn(text = '{}'): Map<string, T> {
+  #parseThings(text = '{}'): Map<string, T> {
     return new Map(Object.entries(this.#things.parse(JSON.parse(text))))
   }
 }

@@ -12,7 +12,7 @@ export interface CutTally {
 }
 
 /** Returns how the model can get the rest of a shortened message. */
-function wayOf({ role, name = 'the tool' }: Message): string {
+function restHint({ role, name = 'the tool' }: Message): string {
   if (role === 'user') return '; ask for the rest if you need it'
   // The end of a page says how to read on, as if the middle had been read.
   return role === 'tool' ? `; you have not seen this part, whatever the end says: call ${name} again for it` : ''
@@ -21,7 +21,7 @@ function wayOf({ role, name = 'the tool' }: Message): string {
 /** Returns the message, with its middle cut out where it is longer than `limit` tokens. */
 export function boundMessage(message: Message, limit: number): Message {
   if (messageTokens(message) <= limit || textTokens(message.content) <= limit) return message
-  return { ...message, content: shorten(message.content, limit, wayOf(message)) }
+  return { ...message, content: shorten(message.content, limit, restHint(message)) }
 }
 
 /** Bounds a system prompt of several parts: the longest parts are cut, the others are kept whole. */
@@ -47,7 +47,7 @@ export function cutMessages(messages: readonly Message[], limit: number, tally: 
     others.map(({ content }) => content),
     left,
     tally,
-    others.map(wayOf),
+    others.map(restHint),
   )
   return messages.map(message => {
     const content = texts[others.indexOf(message)]

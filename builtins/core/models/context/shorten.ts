@@ -48,7 +48,7 @@ export function clearedResult(message: Message, messages: readonly Message[]): M
   const ended = ending ? ` It ended: …${ending} ` : ' '
   const content = message.is_error
     ? `[Old result of ${what}, which failed: ${size} It began: ${message.content.slice(0, HINT * 2).replace(/\s+/g, ' ')}…]`
-    : `[Old result of ${what}: ${size}${ended}${wayBack(message.content)}]`
+    : `[Old result of ${what}: ${size}${ended}${rereadHint(message.content)}]`
   return content.length < message.content.length ? { ...message, content } : undefined
 }
 
@@ -62,7 +62,7 @@ export function endingOf(content: string): string {
   return /^\[.*\]$/.test(lines.at(-1) ?? '') ? lines.slice(-ENDING).join(' ').replace(/\s+/g, ' ').slice(-ENDING) : ''
 }
 
-function wayBack(content: string): string {
+function rereadHint(content: string): string {
   const [, file] = STORED_OUTPUT.exec(content.slice(-END)) ?? []
   return file
     ? `The whole output is in ${file}; read it with file_read.`

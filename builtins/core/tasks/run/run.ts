@@ -144,7 +144,7 @@ export class TaskRun {
   }
 
   async #drive(): Promise<Ending> {
-    const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#asWasAsked())
+    const { traceparent, begun, agent, isAlone } = await recordInput('task', () => this.#originalRequest())
     if (begun) await this.journal.resume(begun)
     const messages = await this.journal.read()
     this.#output = messages.findLast(isText)?.content ?? ''
@@ -164,7 +164,7 @@ export class TaskRun {
   }
 
   /** Returns data that is not in the task's row. */
-  async #asWasAsked() {
+  async #originalRequest() {
     const { blocked, traceparent, begun } = this.#first
     if (blocked) throw blocked
     const agent = this.#first.agent ?? (await this.#svc.use(Agents).find(this.row.agent_id))

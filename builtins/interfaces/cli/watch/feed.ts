@@ -68,7 +68,7 @@ export class Feed {
 
   /** Polls and follows events until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#keepLooking(signal), this.#listen(signal)])
+    await Promise.all([this.#poll(signal), this.#listen(signal)])
   }
 
   /** Schedules an early read. */
@@ -94,7 +94,7 @@ export class Feed {
     return { ...this.snapshot, daemon, agents, hidden, approvals, budget, chosen, problem: undefined }
   }
 
-  async #keepLooking(signal: AbortSignal): Promise<void> {
+  async #poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = await this.readOnce().catch((error: unknown) => ({ problem: errorMessage(error) }))
       if (signal.aborted) return

@@ -58,12 +58,12 @@ export class RestCall implements OperationCall {
 const SIGNAL: PropertyDescriptor & ThisType<RestCall> = {
   enumerable: true,
   get() {
-    this[GONE] ??= goneSignal(this[RESPONSE], this[LISTENER])
+    this[GONE] ??= disconnectSignal(this[RESPONSE], this[LISTENER])
     return this[GONE]
   },
 }
 
-function goneSignal(response: ServerResponse, { inFlight }: ListenerKind): AbortSignal {
+function disconnectSignal(response: ServerResponse, { inFlight }: ListenerKind): AbortSignal {
   const gone = new AbortController()
   if (response.closed) gone.abort()
   else inFlight.add(gone)

@@ -129,14 +129,14 @@ export class RecordedContext implements RecordingContext {
       return
     }
     const tail = earlier > 0 ? `,${failure || 'null'},${earlier}` : failure && `,${failure}`
-    this.#comes(before => {
+    this.#recordEntry(before => {
       const digest = question ? recorder.digester.of(question) : 0
       return `["v",${this.id},${name},${digest},${typeof value === 'string' ? value : value(before)}${tail}]`
     })
   }
 
   /** Records an input from outside, or a fired timer. */
-  #comes(entry: string | DeferredEntry): void {
+  #recordEntry(entry: string | DeferredEntry): void {
     this.#recorder.readBefore(this)
     this.#recorder.line(entry)
   }
@@ -179,7 +179,7 @@ export class RecordedContext implements RecordingContext {
   timer(fn: () => void): () => void {
     const n = this.#timers++
     return () => {
-      if (!this.over) this.#comes(`["f",${this.id},${n}]`)
+      if (!this.over) this.#recordEntry(`["f",${this.id},${n}]`)
       fn()
     }
   }

@@ -250,7 +250,7 @@ export class Recorder implements RecordingBackend {
     // Only immutable values can be reused without comparing them.
     const isFixed = object !== undefined && Object.isFrozen(object)
     const json = JSON.stringify(value) ?? 'null'
-    const packed = json.length < (isFixed ? LONG_FIXED : LONG) ? `{"$j":${json}}` : this.#longOne(json)
+    const packed = json.length < (isFixed ? LONG_FIXED : LONG) ? `{"$j":${json}}` : this.#referenceTo(json)
     if (isFixed) this.#packed.set(object, packed)
     return packed
   }
@@ -264,13 +264,13 @@ export class Recorder implements RecordingBackend {
   #later(value: unknown, long: number): DeferredEntry {
     return before => {
       const json = JSON.stringify(value)
-      return json.length < long ? `{"$j":${json}}` : this.#longOne(json, before)
+      return json.length < long ? `{"$j":${json}}` : this.#referenceTo(json, before)
     }
   }
 
   #param(param: unknown, before: string[]): string {
     if (typeof param === 'string') {
-      return param.length < LONG ? JSON.stringify(param) : this.#longOne(param, before)
+      return param.length < LONG ? JSON.stringify(param) : this.#referenceTo(param, before)
     }
     if (param === undefined || param === null) return 'null'
     if (typeof param === 'number') return Number.isFinite(param) ? String(param) : 'null'
@@ -283,7 +283,7 @@ export class Recorder implements RecordingBackend {
    * @param before where its definition is written, unless it was written earlier; values that are serialized later have
    * their own numbers
    */
-  #longOne(text: string, before?: string[]): string {
+  #referenceTo(text: string, before?: string[]): string {
     const numbers = before ? this.#longLate : this.#long
     const key = text.length < LONG ? text : sha1(text)
     let known = numbers.get(key)

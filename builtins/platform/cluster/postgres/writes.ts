@@ -96,7 +96,7 @@ export class Writes {
     // Writes of the same event loop turn are sent together.
     await this.#clock.yield()
     while (this.#waiting.length > 0) {
-      if (this.#waiting.every(({ patient }) => patient)) await this.#company()
+      if (this.#waiting.every(({ patient }) => patient)) await this.#waitForOthers()
       const together = this.#waiting.splice(0, BATCH_SIZE)
       if (together.length > 1 && (await this.#together(together))) continue
       for (const write of together) await this.#alone(write)
@@ -104,7 +104,7 @@ export class Writes {
     this.#under_way = false
   }
 
-  #company(): Promise<void> {
+  #waitForOthers(): Promise<void> {
     return new Promise(resolve => {
       const cancel = this.#clock.after(PATIENCE_MS, () => this.#hurry?.())
       this.#hurry = () => {

@@ -57,7 +57,7 @@ export class Mailboxes {
   /** A wake source: resolves when foreign lines were imported, with the agents that received them. */
   async wait(signal: AbortSignal): Promise<Wake> {
     const look = async () => {
-      const agents = await this.#inTurn('', () => this.#takeIn())
+      const agents = await this.#inTurn('', () => this.#importMail())
       return agents.size > 0 ? { reason: 'a2a_message', agents: [...agents] } : undefined
     }
     if (this.#svc.has(Watcher)) return this.#svc.use(Watcher).until(() => this.#places(), look, signal)
@@ -141,12 +141,12 @@ export class Mailboxes {
     }
   }
 
-  async #takeIn(): Promise<Set<string>> {
+  async #importMail(): Promise<Set<string>> {
     const reached = new Set<string>()
     for (const agent_id of await this.#folders()) {
       for (const box of BOXES) {
         try {
-          for (const each of await this.#takeInOne(agent_id, box)) reached.add(each)
+          for (const each of await this.#importMailbox(agent_id, box)) reached.add(each)
         } catch (error) {
           this.#svc.log.warn({ agent_id }, `cannot import the ${box} of the agent: ${errorMessage(error)}`)
         }
@@ -155,7 +155,7 @@ export class Mailboxes {
     return reached
   }
 
-  async #takeInOne(agent_id: string, box: MailboxKind): Promise<string[]> {
+  async #importMailbox(agent_id: string, box: MailboxKind): Promise<string[]> {
     const store = this.#svc.use(Store)
     const mailbox = await this.#box(agent_id, box)
     if (!(await mailbox.hasNewMail()) || !(await this.#isAgent(agent_id))) return []

@@ -20,7 +20,7 @@ export const circumplex: MoodModel = {
 }
 
 /** M: derives the inputs of mood models from happiness and load; they are not stored. */
-export function feelingOf(agent_id: string, inner: PersistedState, persona: PersonaFields): InnerState {
+export function innerStateOf(agent_id: string, inner: PersistedState, persona: PersonaFields): InnerState {
   const load = loadOf(inner)
   const { crisis } = inner
   return { agent_id, load, crisis, persona, valence: clamp(persona.happiness - load, -1), arousal: crisis ? 1 : load }

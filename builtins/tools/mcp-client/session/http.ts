@@ -4,7 +4,7 @@ import type { Fetch } from '#kernel'
 /** Maximum size of one response, or of one event of a stream, in bytes. */
 const LONGEST_MESSAGE = 8 * 1024 * 1024
 /** Statuses of a first response with which a server rejects the HTTP transport. */
-const OTHER_WAY = [400, 404, 405]
+const OLDER_TRANSPORT_STATUSES = [400, 404, 405]
 
 /**
  * Returns the HTTP transports, the newer one first.
@@ -23,8 +23,8 @@ export async function httpTransports(url: string, headers: Record<string, string
 }
 
 /** Returns whether to try the older transport. */
-export function wantsOtherWay(error: unknown): boolean {
-  return OTHER_WAY.includes(statusOf(error) ?? 0)
+export function isTransportRefused(error: unknown): boolean {
+  return OLDER_TRANSPORT_STATUSES.includes(statusOf(error) ?? 0)
 }
 
 /** Returns the HTTP status in an error of the transport. */

@@ -5,7 +5,7 @@ import { cleanLine, cut } from '../clean.ts'
 import type { McpServerSettings } from '../config.ts'
 import { ToolResult } from '../result.ts'
 import { environmentOf, headersOf, redactorFor } from './environment.ts'
-import { httpTransports, statusOf, wantsOtherWay } from './http.ts'
+import { httpTransports, isTransportRefused, statusOf } from './http.ts'
 import { ProcessTransport } from './stdio.ts'
 
 /** Maximum delay of a platform timer. Disables the SDK's time limit, because our own clock limits requests. */
@@ -61,7 +61,7 @@ export async function openSession(
       await client.connect(transport, { signal, timeout: NO_LIMIT })
     } catch (error) {
       await transport.close()
-      if (n < ways.length - 1 && wantsOtherWay(error)) continue
+      if (n < ways.length - 1 && isTransportRefused(error)) continue
       throw signal.aborted ? signal.reason : new Error(faultOf(error, transport))
     }
     const { name: own = '', version = '' } = client.getServerVersion() ?? {}

@@ -155,7 +155,7 @@ export class BackgroundProcesses implements Processes {
     const known = this.#of(call.agent_id)
     const lines = known.map(({ record, end }) => `${lineOf(record)}: ${end ?? 'running'}`)
     const lost = await this.#listLost(call.agent_id)
-    lines.push(...lost.map(record => `${lineOf(record)}: ${this.#fateOf(record)}`))
+    lines.push(...lost.map(record => `${lineOf(record)}: ${this.#stateOfLost(record)}`))
     for (const each of known.filter(({ end }) => end !== undefined)) await this.#withdrawMessage(each, call)
     return lines.join('\n') || '[You have no background processes.]'
   }
@@ -288,14 +288,14 @@ export class BackgroundProcesses implements Processes {
   /** Returns what is known of a process that another service process started. */
   async #lostOutput(agent_id: string, process_id: string): Promise<string> {
     const record = (await this.#listLost(agent_id)).find(each => each.process_id === process_id)
-    if (record) return `[${process_id}: ${this.#fateOf(record)}]`
+    if (record) return `[${process_id}: ${this.#stateOfLost(record)}]`
     const id = JSON.stringify(process_id.slice(0, 100))
     throw new CommandError({
       problem: `you have no process ${id}; process_output without process_id lists your processes`,
     })
   }
 
-  #fateOf({ pid }: Record): string {
+  #stateOfLost({ pid }: Record): string {
     const lost = 'the service was restarted, so its output is lost'
     return pid !== null && isAlive(pid)
       ? `${lost}; the process may still run with pid ${pid}, and only the operator can end it`
