@@ -7,7 +7,7 @@ import { untrustedLines } from '#safety/net/contract'
 import { criteriaLines } from '../acceptance/acceptance.ts'
 import { readAcceptance } from '../acceptance/repository.ts'
 import type { GoalContext, GoalRow } from '../contract.ts'
-import type { NoGoal } from '../generation/idle.ts'
+import { type NoGoal, RESTS } from '../generation/idle.ts'
 
 export { selfPrompt } from '#core/profiles/contract'
 
@@ -197,6 +197,8 @@ const MESSAGES_SEEN =
 /** Returns the line about an answer that led to no goal; undefined where it gave no reason. */
 export function lastAnswer({ said, refused }: NoGoal): string | undefined {
   if (said === null) return undefined
+  if (said.startsWith(RESTS))
+    return 'You abandoned your last goals: choose one that your tools can reach for certain, or none.'
   if (refused === null) return `When you were last asked, you chose no goal: ${said}`
   return `The goal that you last chose was refused, because ${said}: ${refused}`
 }
