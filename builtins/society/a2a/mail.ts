@@ -251,7 +251,7 @@ export class MailService implements Mail {
     return checked.action === 'block' ? BLOCKED : checked.text
   }
 
-  /** Returns the effects that send a message; one that a rule has answered wakes no agent. */
+  /** Returns the effects that send a message and wake its recipient, unless a rule has answered it. */
   #sendEffect(
     message: A2AMessage,
     { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin,
@@ -259,6 +259,8 @@ export class MailService implements Mail {
     const { message_id, type, from_agent, to_agent, reply_to, read } = message
     const { ts: _, ...row } = message
     const about = to_agent === OPERATOR ? from_agent : to_agent
+    // The pattern's next step or end wakes an agent, so that it does not read each answer of several by itself.
+    const isPatternAnswer = pattern_id !== null && reply_to !== null
     return [
       (once ? insertOnce : insertMessage)({ ...row, pattern_id, taken_from }),
       appendEvent({
@@ -266,7 +268,9 @@ export class MailService implements Mail {
         agent_id: about === OPERATOR ? null : about,
         data: { message_id, type, from_agent, to_agent, reply_to, pattern_id },
       }),
-      ...(read || to_agent === OPERATOR ? [] : [wakeAgents({ agents: [to_agent], reason: 'a2a_message' })]),
+      ...(read || to_agent === OPERATOR || isPatternAnswer
+        ? []
+        : [wakeAgents({ agents: [to_agent], reason: 'a2a_message' })]),
     ]
   }
 }

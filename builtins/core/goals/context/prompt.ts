@@ -192,7 +192,7 @@ const ONLY_MESSAGES =
 
 /** Added to the question where there are messages, because an answer without a goal is the last that sees them as new. */
 const MESSAGES_SEEN =
-  'To answer a message, choose a goal for it. The same goes for writing down an order that holds for long: only the last three messages are shown again.'
+  'To answer or decline a message, choose a goal for it. The same goes for writing down an order that holds for long: only the last three messages are shown again.'
 
 /** Returns the line about an answer that led to no goal; undefined where it gave no reason. */
 export function lastAnswer({ said, refused }: NoGoal): string | undefined {
