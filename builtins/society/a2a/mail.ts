@@ -42,6 +42,8 @@ import {
 } from './repository.ts'
 
 const LONGEST_SUBJECT = 200
+/** Number of unanswered messages that are searched for the one that a reply may be meant for. */
+const OPEN_SEARCHED = 20
 const LONGEST_METADATA = 4_000
 /** Shown to an agent in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -128,12 +130,20 @@ export class MailService implements Mail {
     const message = await this.find(message_id, from_agent)
     const of = { message_id, type: message.type }
     if (message.to_agent !== from_agent) throw new NoReplyExpectedError({ ...of, problem: 'is your own' })
+    const openOfSender = async () => {
+      const open = await this.listUnanswered(from_agent, OPEN_SEARCHED)
+      return open.find(each => each.from_agent === message.from_agent)?.message_id
+    }
     const answered = await answerTo(this.#store, message_id, from_agent)
     // An acknowledgement may be followed by the actual reply.
     if (answered && answered.type !== 'ack')
-      throw new NoReplyExpectedError({ ...of, problem: `was answered already, by ${answered.message_id}` })
+      throw new NoReplyExpectedError({
+        ...of,
+        problem: `was answered already, by ${answered.message_id}`,
+        open: await openOfSender(),
+      })
     const usual = answered ? 'response' : REPLIES[message.type][0]
-    if (!usual) throw new NoReplyExpectedError({ ...of, problem: 'expects no answer' })
+    if (!usual) throw new NoReplyExpectedError({ ...of, problem: 'expects no answer', open: await openOfSender() })
     const posted = await this.post({
       type: type ?? usual,
       from_agent,
