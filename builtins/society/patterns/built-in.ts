@@ -18,6 +18,11 @@ function isDeclined(answer: A2AMessage | undefined): boolean {
   return answer?.type === 'reject'
 }
 
+/** Returns whether a delegated part ended without a result; its answer has the reason. */
+function hasFailed({ metadata }: A2AMessage): boolean {
+  return metadata.status === 'failed'
+}
+
 /** Work is reviewed and revised until the reviewer approves or no rounds are left. */
 const review: CollaborationPattern = {
   name: 'review',
@@ -163,7 +168,8 @@ const chain: CollaborationPattern = {
       })
       const answer = answerTo(`link-${n + 1}`)
       if (!answer) return { send: sent }
-      if (isDeclined(answer)) return { end: 'declined', result: { agent, reason: answer.body, results } }
+      if (isDeclined(answer) || hasFailed(answer))
+        return { end: 'declined', result: { agent, reason: answer.body, results } }
       results.push({ agent, result: answer.body })
     }
     return { end: 'completed', result: { results, output: results.at(-1)?.result ?? '' } }

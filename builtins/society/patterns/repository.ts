@@ -173,12 +173,19 @@ export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
 
 /** Returns the messages of a run in the form for patterns, oldest first. */
 export async function messagesOf(store: Store, pattern_id: string): Promise<A2AMessage[]> {
-  const rows = await store.all<Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number }>(
+  type Row = Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number; metadata: string }
+  const rows = await store.all<Row>(
     `SELECT message_id, type, from_agent, coalesce(to_agent, 'operator') AS to_agent, subject, body, reply_to, thread_id,
-       priority, created_at AS at FROM a2a_messages_view WHERE pattern_id = ? ORDER BY seq`,
+       priority, metadata, created_at AS at FROM a2a_messages_view WHERE pattern_id = ? ORDER BY seq`,
     [pattern_id],
   )
-  return rows.map(({ at, ...row }) => ({ ...row, expects_reply: false, read: true, metadata: {}, ts: isoTime(at) }))
+  return rows.map(({ at, metadata, ...row }) => ({
+    ...row,
+    expects_reply: false,
+    read: true,
+    metadata: JSON.parse(metadata) as A2AMessage['metadata'],
+    ts: isoTime(at),
+  }))
 }
 
 export const insertRun = defineEffect({

@@ -166,6 +166,21 @@ describe('a built-in pattern', () => {
     expect(new Set(received)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
   })
 
+  it('chain ends at a part that fails, whose reason is no result to build on', async () => {
+    await using home = await openHost(request => {
+      if (asksForGoal(request)) return NOTHING
+      const isBob = isOf(request, 'bob')
+      return toolCall('finish_goal', { reached: !isBob, summary: isBob ? 'I see no sheep.' : 'done' })
+    })
+    await spawn(home, 'dora')
+    const run = await runPattern(home, 'chain', ['cleo', 'bob', 'dora'], 'Count the sheep.')
+    expect(run).toMatchObject({
+      status: 'declined',
+      result: { reason: 'Declined: I see no sheep.', results: [{ result: 'done' }] },
+    })
+    expect(home.server.requests.filter(request => isOf(request, 'dora') && !asksForGoal(request))).toEqual([])
+  })
+
   it('chain delegates each part with the result of the part before', async () => {
     await using home = await openHost(answering(() => null))
     const task = `Count the sheep.\n\nWrite down each: ${'white, '.repeat(200)}and black.`
