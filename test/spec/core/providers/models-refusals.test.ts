@@ -241,7 +241,7 @@ test('an answer that a content filter withheld asks the fallback, and without on
   const withheld = text('', { finish_reason: 'content_filter' })
   await using home = await testHostWithModel(
     request => {
-      if (asksForGoal(request)) return goalAnswer('Describe the lock of the door')
+      if (asksForGoal(request)) return goalAnswer('Describe how the lock works')
       return request.body.model === 'scripted-2' ? finish('Described.') : withheld
     },
     { config: QUICK, files: { 'profiles/bold.yaml': 'name: bold\nrole: r\nfallback: [openai:scripted-2]\n' } },
