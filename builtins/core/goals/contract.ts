@@ -336,11 +336,13 @@ export interface OpenWork {
 export interface OpenWorkSource {
   name: string
   /**
-   * SQL condition on a row `g` of `goals`: whether others do work for it that its first end is refused for. It is read
-   * with the goal at each end.
+   * SQL condition on a row `g` of `goals`: whether others do work for it, or its agent owes them something, that its first
+   * end is refused for. It is read with the goal at each end.
    */
   condition?: string
   open(goal_id: string): Promise<readonly OpenWork[]>
+  /** Returns what the agent of the goal owes others, in sentences that say what to do. Its first end is refused for it. */
+  owed?(goal_id: string): Promise<readonly string[]>
 }
 export const OpenWorkSources = point<OpenWorkSource>('open_work', {
   key: source => source.name,

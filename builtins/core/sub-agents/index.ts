@@ -1,5 +1,5 @@
 import { ActiveAgent, ProfileShapes } from '#core/agents/contract'
-import { PendingMessages, PromptSections } from '#core/goals/contract'
+import { OpenWorkSources, PendingMessages, PromptSections } from '#core/goals/contract'
 import { definePlugin } from '#kernel'
 import { DaemonStarts } from '#platform/daemon/contract'
 import { type Cycle, type HasWork, idsOf } from '#platform/heartbeat/contract'
@@ -9,7 +9,7 @@ import { SubAgentEnded, SubAgentSpawned } from './contract.ts'
 import { subAgentOperations } from './operations.ts'
 import { subAgentMessages, subAgentSection } from './pending-messages.ts'
 import { childShape, SubAgentsConfig, toolkitsCheck, warnOfToolkits } from './profile.ts'
-import { countCycle, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
+import { countCycle, HAS_RUNNING, SUB_AGENT_EFFECTS, spawnedAmong } from './repository.ts'
 import { subAgentsForget } from './retention.ts'
 import { OwnSubAgents, SubAgents } from './sub-agents.ts'
 import { subAgentsToolkit } from './toolkit.ts'
@@ -30,6 +30,7 @@ export default definePlugin({
     svc.toolkit(subAgentsToolkit(svc, subAgents, config))
     svc.add(PendingMessages, subAgentMessages(svc))
     svc.add(PromptSections, subAgentSection(svc))
+    svc.add(OpenWorkSources, { name: 'sub-agents', condition: HAS_RUNNING, open: goal_id => subAgents.open(goal_id) })
     svc.add(ProfileShapes, childShape(svc, config))
     svc.add(ConfigChecks, toolkitsCheck(svc))
 

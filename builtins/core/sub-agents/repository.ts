@@ -49,11 +49,18 @@ export function readWorkState(
   store: Store,
   agent_id: string,
 ): Promise<
-  | { spawned_by: string | null; status: string | null; profile: string | null; cycles: number; max_cycles: number }
+  | {
+      spawned_by: string | null
+      error: string | null
+      status: string | null
+      profile: string | null
+      cycles: number
+      max_cycles: number
+    }
   | undefined
 > {
   return store.get(
-    `SELECT a.spawned_by, s.status, s.profile, s.cycles, s.max_cycles FROM agents_view a
+    `SELECT a.spawned_by, a.error, s.status, s.profile, s.cycles, s.max_cycles FROM agents_view a
      LEFT JOIN sub_agents s ON s.sub_agent_id = a.agent_id WHERE a.agent_id = ?`,
     [agent_id],
   )
@@ -76,6 +83,8 @@ export interface EndingRow {
   working: number
   goal_status: string | null
   goal_result: string | null
+  /** Why its last cycle failed, if it did. */
+  error: string | null
 }
 
 /**
@@ -84,12 +93,28 @@ export interface EndingRow {
 export function listExpired(store: Store, now: number): Promise<EndingRow[]> {
   return store.all<EndingRow>(
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
-       l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result
+       l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result,
+       a.error
      FROM sub_agents s LEFT JOIN agents_view a ON a.agent_id = s.sub_agent_id LEFT JOIN goals_view g ON g.goal_id = s.goal_id
      LEFT JOIN leases_view l ON l.id = s.sub_agent_id
      WHERE s.status = 'running' AND (a.agent_id IS NULL OR a.died_at IS NOT NULL OR g.goal_id IS NULL OR g.status <> 'active'
        OR s.cycles >= s.max_cycles)`,
     [now],
+  )
+}
+
+const IS_RUNNING_FOR = "s.parent_agent_id = g.agent_id AND s.status = 'running' AND s.created_at >= g.created_at"
+/** SQL condition on a goal `g`: a sub-agent that its agent created during it still works. */
+export const HAS_RUNNING = `EXISTS (SELECT 1 FROM sub_agents s WHERE ${IS_RUNNING_FOR})`
+/** Returns the running sub-agents that the agent of a goal created during it. */
+export function runningFor(
+  store: Store,
+  goal_id: string,
+): Promise<{ sub_agent_id: string; parent_agent_id: string }[]> {
+  return store.all(
+    `SELECT s.sub_agent_id, s.parent_agent_id FROM sub_agents s JOIN goals_view g ON ${IS_RUNNING_FOR}
+     WHERE g.goal_id = ? ORDER BY s.created_at, s.sub_agent_id`,
+    [goal_id],
   )
 }
 

@@ -1,5 +1,5 @@
 import { type AgentRow, Agents } from '#core/agents/contract'
-import { Goals } from '#core/goals/contract'
+import { Goals, type OpenWork } from '#core/goals/contract'
 import { Profiles } from '#core/profiles/contract'
 import { type Effect, type PluginHandle, token } from '#kernel'
 import { pluralize } from '#lib/pluralize'
@@ -24,9 +24,11 @@ import {
   orphans,
   readLimitedValues,
   readWorkState,
+  runningFor,
   type SubAgentRow,
   subAgentsOf,
   takePlace,
+  waitFor,
 } from './repository.ts'
 
 export const OwnSubAgents = token<SubAgents>('sub-agents/sub-agents')
@@ -135,6 +137,15 @@ export class SubAgents {
     const found = await this.find(parent_agent_id, ref)
     if (found.status === 'running') return found
     throw new SubAgentEndedError({ sub_agent_id: found.sub_agent_id, status: found.status })
+  }
+
+  /** Returns the sub-agents that work for a goal which does not wait for them. */
+  async open(goal_id: string): Promise<OpenWork[]> {
+    const running = await runningFor(this.#store, goal_id)
+    return running.map(({ sub_agent_id, parent_agent_id }) => ({
+      what: sub_agent_id,
+      wait: waitFor({ goal_id, parent_agent_id, sub_agent_ids: [sub_agent_id] }),
+    }))
   }
 
   /** Ends one of the agent's sub-agents, even while it works, and those below it. */
@@ -251,21 +262,30 @@ export class SubAgents {
 }
 
 /** Returns the status and reason with which a sub-agent ends; undefined while its last cycle runs. */
-function endingOf({ gone, goal_status, goal_result, cycles, max_cycles, working }: EndingRow): Ending | undefined {
+function endingOf({
+  gone,
+  goal_status,
+  goal_result,
+  cycles,
+  max_cycles,
+  working,
+  error,
+}: EndingRow): Ending | undefined {
   if (goal_status === 'completed') return { status: 'completed', result: goal_result ?? '', ending: null }
   if (goal_status === 'abandoned') return { status: 'failed', result: null, ending: goal_result }
   if (gone) return { status: 'terminated', result: null, ending: 'It was removed.' }
   if (goal_status === null) return { status: 'terminated', result: null, ending: 'Its task was removed.' }
   if (cycles < max_cycles) return { status: 'terminated', result: null, ending: 'It died.' }
   if (working) return undefined
-  return expiredEnding({ max_cycles })
+  return expiredEnding({ max_cycles, error })
 }
 
-function expiredEnding({ max_cycles }: { max_cycles: number }): Ending {
+function expiredEnding({ max_cycles, error }: Pick<EndingRow, 'max_cycles' | 'error'>): Ending {
+  const failure = error === null ? '' : ` Its last cycle failed: ${error}`
   return {
     status: 'expired',
     result: null,
-    ending: `It used up its ${pluralize(max_cycles, 'cycle')} and did not finish.`,
+    ending: `It used up its ${pluralize(max_cycles, 'cycle')} and did not finish.${failure}`,
   }
 }
 

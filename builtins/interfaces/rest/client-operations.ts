@@ -390,7 +390,7 @@ export type MessageGraph = { since: string; messages: number; complete: boolean;
 
 export type Note = { note_id: string; text: string; tags: string[]; at: string }
 
-export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
+export type PatternRun = { pattern_id: string; name: string; initiator: string; participants: string[]; task: string; rounds: number; budget: { usd: number | null; tokens: number | null }; spent: { usd: number; tokens: number }; status: 'running' | 'completed' | 'declined' | 'timed_out' | 'over_budget' | 'cancelled'; messages: number; waits_for: string[]; result: Record<string, unknown> | null; created_at: string; deadline: string; ended_at: string | null }
 
 export type Question = { question_id: string; agent_id: string; agent_name: string | null; goal_id: string | null; task_id: string | null; question: string; options: string[]; free_text: boolean; default: string | null; default_at: string | null; status: 'open' | 'answered' | 'expired'; answer: string | null; answered_by: string | null; asked_at: string; answered_at: string | null }
 

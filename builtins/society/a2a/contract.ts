@@ -254,6 +254,6 @@ export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',
   status: 409,
   title: 'No reply expected',
-  message: (p: { message_id: string; type: string; problem: string }) =>
-    `Message ${p.message_id} (${p.type}) ${p.problem}; to say more, send a new request.`,
+  message: (p: { message_id: string; type: string; problem: string; open?: string | undefined }) =>
+    `Message ${p.message_id} (${p.type}) ${p.problem}; ${p.open ? `reply to ${p.open}, which its sender still waits for` : 'to say more, send a new request'}.`,
 })

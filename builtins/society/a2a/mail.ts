@@ -42,6 +42,8 @@ import {
 } from './repository.ts'
 
 const LONGEST_SUBJECT = 200
+/** Number of unanswered messages that are searched for the one that a reply may be meant for. */
+const OPEN_SEARCHED = 20
 const LONGEST_METADATA = 4_000
 /** Shown to an agent in place of a message that a guardrail blocked. */
 const BLOCKED = '[A message was withheld by a guardrail.]'
@@ -128,12 +130,20 @@ export class MailService implements Mail {
     const message = await this.find(message_id, from_agent)
     const of = { message_id, type: message.type }
     if (message.to_agent !== from_agent) throw new NoReplyExpectedError({ ...of, problem: 'is your own' })
+    const openOfSender = async () => {
+      const open = await this.listUnanswered(from_agent, OPEN_SEARCHED)
+      return open.find(each => each.from_agent === message.from_agent)?.message_id
+    }
     const answered = await answerTo(this.#store, message_id, from_agent)
     // An acknowledgement may be followed by the actual reply.
     if (answered && answered.type !== 'ack')
-      throw new NoReplyExpectedError({ ...of, problem: `was answered already, by ${answered.message_id}` })
+      throw new NoReplyExpectedError({
+        ...of,
+        problem: `was answered already, by ${answered.message_id}`,
+        open: await openOfSender(),
+      })
     const usual = answered ? 'response' : REPLIES[message.type][0]
-    if (!usual) throw new NoReplyExpectedError({ ...of, problem: 'expects no answer' })
+    if (!usual) throw new NoReplyExpectedError({ ...of, problem: 'expects no answer', open: await openOfSender() })
     const posted = await this.post({
       type: type ?? usual,
       from_agent,
@@ -251,7 +261,7 @@ export class MailService implements Mail {
     return checked.action === 'block' ? BLOCKED : checked.text
   }
 
-  /** Returns the effects that send a message; one that a rule has answered wakes no agent. */
+  /** Returns the effects that send a message and wake its recipient, unless a rule has answered it. */
   #sendEffect(
     message: A2AMessage,
     { pattern_id = null, taken_from = null, once = taken_from !== null }: Origin,
@@ -259,6 +269,8 @@ export class MailService implements Mail {
     const { message_id, type, from_agent, to_agent, reply_to, read } = message
     const { ts: _, ...row } = message
     const about = to_agent === OPERATOR ? from_agent : to_agent
+    // The pattern's next step or end wakes an agent, so that it does not read each answer of several by itself.
+    const isPatternAnswer = pattern_id !== null && reply_to !== null
     return [
       (once ? insertOnce : insertMessage)({ ...row, pattern_id, taken_from }),
       appendEvent({
@@ -266,7 +278,9 @@ export class MailService implements Mail {
         agent_id: about === OPERATOR ? null : about,
         data: { message_id, type, from_agent, to_agent, reply_to, pattern_id },
       }),
-      ...(read || to_agent === OPERATOR ? [] : [wakeAgents({ agents: [to_agent], reason: 'a2a_message' })]),
+      ...(read || to_agent === OPERATOR || isPatternAnswer
+        ? []
+        : [wakeAgents({ agents: [to_agent], reason: 'a2a_message' })]),
     ]
   }
 }

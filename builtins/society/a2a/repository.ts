@@ -73,13 +73,20 @@ export function unreadMessages(store: Store, owner: string, limit: number): Prom
 /** Number of an agent's newest messages that are searched for unanswered ones. */
 const SEARCHED = 200
 
-/** Messages that an agent read, that expect an answer and have none, newest first. */
-const UNANSWERED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
-  WHERE expects_reply = 1 AND read_at IS NOT NULL
+/** SQL: whether a message `m` that was read expects an answer of its recipient and has none. */
+const IS_UNANSWERED = `expects_reply = 1 AND read_at IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM a2a_messages r WHERE r.reply_to = m.message_id AND r.from_agent = m.to_agent
     AND (r.type <> 'ack' OR m.type = 'delegate'))
-  AND (from_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.from_agent AND a.died_at IS NULL))
-  ORDER BY seq DESC LIMIT ?`
+  AND (from_agent = '${OPERATOR}' OR EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = m.from_agent AND a.died_at IS NULL))`
+
+/** Messages that an agent read, that expect an answer and have none, newest first. */
+const UNANSWERED = `SELECT ${COLUMNS} FROM (SELECT * FROM a2a_messages WHERE to_agent = ? ORDER BY seq DESC LIMIT ${SEARCHED}) m
+  WHERE ${IS_UNANSWERED} ORDER BY seq DESC LIMIT ?`
+
+const DURING = `(SELECT * FROM a2a_messages WHERE to_agent = g.agent_id ORDER BY seq DESC LIMIT ${SEARCHED}) m
+  WHERE read_at >= g.created_at AND ${IS_UNANSWERED}`
+/** SQL condition on a goal `g`: its agent read a message for it or during it that it has not answered. */
+export const HAS_UNANSWERED = `EXISTS (SELECT 1 FROM ${DURING})`
 
 /**
  * SQL: whether a message `m` awaits an answer of an agent that can give one. Delegations and patterns report their
@@ -100,6 +107,15 @@ export function awaitedFor(store: Store, goal_id: string, since: number): Promis
     `SELECT ${COLUMNS} FROM a2a_messages m WHERE from_agent = ${of('agent_id')} AND created_at >= ${of('created_at')}
      AND created_at > ? AND ${IS_AWAITED} ORDER BY seq`,
     [goal_id, goal_id, since],
+  )
+}
+
+/** Returns the messages that the agent of a goal read for it or during it and has not answered, newest first. */
+export function unansweredDuring(store: Store, goal_id: string): Promise<{ message_id: string; from_agent: string }[]> {
+  return store.all(
+    `SELECT m.message_id, m.from_agent FROM goals_view g JOIN a2a_messages m ON m.to_agent = g.agent_id
+     WHERE g.goal_id = ? AND m.read_at >= g.created_at AND ${IS_UNANSWERED} ORDER BY m.seq DESC LIMIT 5`,
+    [goal_id],
   )
 }
 

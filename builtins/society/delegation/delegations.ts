@@ -231,7 +231,7 @@ export class DelegationService implements Delegations {
         ...(gone ? {} : { reply_to: message_id }),
         subject: `${delegation_id} ${status}`,
         body: result || status,
-        metadata: { delegation_id },
+        metadata: { delegation_id, status },
         message_id: `${message_id}-response`,
       })
       return [...ended, ...effects]

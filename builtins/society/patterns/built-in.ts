@@ -18,6 +18,11 @@ function isDeclined(answer: A2AMessage | undefined): boolean {
   return answer?.type === 'reject'
 }
 
+/** Returns whether a delegated part ended without a result; its answer has the reason. */
+function hasFailed({ metadata }: A2AMessage): boolean {
+  return metadata.status === 'failed'
+}
+
 /** Work is reviewed and revised until the reviewer approves or no rounds are left. */
 const review: CollaborationPattern = {
   name: 'review',
@@ -26,7 +31,8 @@ const review: CollaborationPattern = {
   rounds: { usual: 3, max: 10 },
   next({ initiator, participants: [reviewer = ''], task, rounds, answerTo }) {
     let work = task
-    const about = `The first version:\n${quote(task, ABOUT)}\n\n`
+    /** What came before the work: the reviewer may read it in a goal that knows nothing of the last one. */
+    let before = ''
     const sent: Step[] = []
     for (let round = 1; round <= rounds; round++) {
       sent.push({
@@ -35,7 +41,7 @@ const review: CollaborationPattern = {
         from: initiator,
         to: reviewer,
         subject: `Review, round ${round} of ${rounds}`,
-        body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${round === 1 ? quote(work) : `${about}The version after your last review:\n${quote(work, QUOTED - about.length)}`}`,
+        body: `Please review this. Begin your answer with APPROVED if it is good as it is, else with CHANGES and what to change.\n\n${before}${quote(work, QUOTED - before.length)}`,
       })
       const feedback = answerTo(`review-${round}`)
       if (!feedback) return { send: sent }
@@ -55,6 +61,7 @@ const review: CollaborationPattern = {
       if (!revised) return { send: sent }
       if (isDeclined(revised)) return { end: 'declined', result: { reason: revised.body, rounds: round } }
       work = revised.body
+      before = `The first version:\n${quote(task, ABOUT)}\n\nYour last review:\n${quote(feedback.body, ABOUT)}\n\nThe version after your last review:\n`
     }
     return { end: 'completed', result: { approved: false, rounds, work } }
   },
@@ -161,7 +168,8 @@ const chain: CollaborationPattern = {
       })
       const answer = answerTo(`link-${n + 1}`)
       if (!answer) return { send: sent }
-      if (isDeclined(answer)) return { end: 'declined', result: { agent, reason: answer.body, results } }
+      if (isDeclined(answer) || hasFailed(answer))
+        return { end: 'declined', result: { agent, reason: answer.body, results } }
       results.push({ agent, result: answer.body })
     }
     return { end: 'completed', result: { results, output: results.at(-1)?.result ?? '' } }

@@ -22,6 +22,7 @@ export const PatternRun = z
       .describe('Cost of the model calls that agents made while they owed the run an answer'),
     status: z.enum(['running', ...PATTERN_ENDS]),
     messages: z.int().describe('Number of messages sent so far'),
+    waits_for: z.array(z.string()).describe('Agents that have not answered yet, while it runs'),
     result: z
       .record(z.string(), z.unknown())
       .nullable()

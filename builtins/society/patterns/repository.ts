@@ -6,6 +6,7 @@ import {
   insertInto,
   isoTime,
   jsonList,
+  listColumn,
   type Statement,
   type Store,
   type Stored,
@@ -21,7 +22,7 @@ const COLUMNS = `pattern_id, name, initiator, participants, task, rounds, max_mi
 
 export interface PatternRow
   extends Stored<
-    Omit<PatternRun, 'participants' | 'budget' | 'spent' | 'result'>,
+    Omit<PatternRun, 'participants' | 'budget' | 'spent' | 'waits_for' | 'result'>,
     'created_at' | 'deadline' | 'ended_at'
   > {
   participants: string
@@ -93,10 +94,11 @@ export function participantsOf({ participants }: Pick<PatternRow, 'participants'
   return JSON.parse(participants) as string[]
 }
 
-/** @param spent cost so far, for a running pattern */
+/** @param spent cost so far, for a running pattern @param waits_for the agents that it waits for */
 export function runOf(
   { max_micros, max_tokens, spent_micros, spent_tokens, ...row }: PatternRow,
   spent?: SpendSum,
+  waits_for: string[] = [],
 ): PatternRun {
   const { micros, tokens } = spent ?? { micros: spent_micros, tokens: spent_tokens }
   return {
@@ -104,6 +106,7 @@ export function runOf(
     budget: { usd: max_micros === null ? null : usdOf(max_micros), tokens: max_tokens },
     spent: { usd: usdOf(micros), tokens },
     participants: participantsOf(row),
+    waits_for,
     result: row.result === null ? null : (JSON.parse(row.result) as Record<string, unknown>),
     created_at: isoTime(row.created_at),
     deadline: isoTime(row.deadline),
@@ -143,10 +146,25 @@ export function runningFor(store: Store, goal_id: string): Promise<{ pattern_id:
   )
 }
 
-/** Returns whether an agent has an active goal. */
-export async function hasGoal(store: Store, agent_id: string): Promise<boolean> {
-  const active = "SELECT 1 FROM goals_view WHERE agent_id = ? AND status = 'active' LIMIT 1"
-  return (await store.get(active, [agent_id])) !== undefined
+/** Returns the active goal that an agent has had since a time, in milliseconds; the newest of several. */
+export async function goalSince(store: Store, agent_id: string, time: number): Promise<string | undefined> {
+  const goal = await store.get<{ goal_id: string }>(
+    `SELECT goal_id FROM goals_view WHERE agent_id = ? AND status = 'active' AND created_at <= ?
+     ORDER BY created_at DESC LIMIT 1`,
+    [agent_id, time],
+  )
+  return goal?.goal_id
+}
+
+/** Returns the agents that a running pattern waits for. */
+export function agentsAsked(store: Store, pattern_id: string): Promise<string[]> {
+  return listColumn(
+    store,
+    `SELECT DISTINCT to_agent FROM a2a_messages_view q WHERE pattern_id = ? AND expects_reply = 1 AND NOT EXISTS
+       (SELECT 1 FROM a2a_messages_view r WHERE r.reply_to = q.message_id AND r.from_agent = q.to_agent AND r.type <> 'ack')
+     ORDER BY to_agent`,
+    [pattern_id],
+  )
 }
 
 export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
@@ -155,12 +173,19 @@ export function listRunning(store: Store): Promise<{ pattern_id: string }[]> {
 
 /** Returns the messages of a run in the form for patterns, oldest first. */
 export async function messagesOf(store: Store, pattern_id: string): Promise<A2AMessage[]> {
-  const rows = await store.all<Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number }>(
+  type Row = Omit<A2AMessage, 'ts' | 'metadata' | 'read' | 'expects_reply'> & { at: number; metadata: string }
+  const rows = await store.all<Row>(
     `SELECT message_id, type, from_agent, coalesce(to_agent, 'operator') AS to_agent, subject, body, reply_to, thread_id,
-       priority, created_at AS at FROM a2a_messages_view WHERE pattern_id = ? ORDER BY seq`,
+       priority, metadata, created_at AS at FROM a2a_messages_view WHERE pattern_id = ? ORDER BY seq`,
     [pattern_id],
   )
-  return rows.map(({ at, ...row }) => ({ ...row, expects_reply: false, read: true, metadata: {}, ts: isoTime(at) }))
+  return rows.map(({ at, metadata, ...row }) => ({
+    ...row,
+    expects_reply: false,
+    read: true,
+    metadata: JSON.parse(metadata) as A2AMessage['metadata'],
+    ts: isoTime(at),
+  }))
 }
 
 export const insertRun = defineEffect({

@@ -2,7 +2,8 @@ import { Agents } from '#core/agents/contract'
 import { Goals, type OpenWork } from '#core/goals/contract'
 import type { CallLimit } from '#core/models/contract'
 import { type Effect, errorMessage, type PluginHandle, SvcError, token } from '#kernel'
-import { sanitize } from '#lib/sanitize'
+import { sanitize, sanitizeLine } from '#lib/sanitize'
+import { Alarms } from '#platform/schedules/contract'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
 import { type A2AMessage, type Draft, Mail, type SentFiles } from '#society/a2a/contract'
 import type { PatternsConfig } from './config.ts'
@@ -20,10 +21,11 @@ import {
   TooManyPatternsError,
 } from './contract.ts'
 import {
+  agentsAsked,
   endRun,
   findMissingAgents,
   findRun,
-  hasGoal,
+  goalSince,
   insertRun,
   isWaitedFor,
   listRunning,
@@ -56,6 +58,8 @@ export interface NewPattern {
   budget_tokens?: number | undefined
 }
 
+/** Maximum length of the reason in the notice of an end, in characters. */
+const LONGEST_REASON = 300
 /** Maximum number of steps of a pattern: one that does not end is stopped. */
 const MOST_STEPS = 1_000
 
@@ -133,7 +137,9 @@ export class PatternRunner {
 
   async toRun(row: PatternRow): Promise<PatternRun> {
     const { pattern_id, status } = row
-    return runOf(row, status === 'running' ? await spendOfRun(this.#svc.use(Store), pattern_id) : undefined)
+    if (status !== 'running') return runOf(row)
+    const store = this.#svc.use(Store)
+    return runOf(row, await spendOfRun(store, pattern_id), await agentsAsked(store, pattern_id))
   }
 
   async cancel(pattern_id: string): Promise<void> {
@@ -286,13 +292,33 @@ export class PatternRunner {
     const ended = [
       endRun({ pattern_id, status, result, spent }),
       appendEvent({ type: 'pattern_ended', agent_id: initiator, data }),
-      // A goal may be about to wait, so its wait is not looked for.
-      ...((await hasGoal(store, initiator)) ? [wakeAgents({ agents: [initiator], reason: 'pattern' })] : []),
+      ...(await this.#reportEnd(row, status, result)),
     ]
     const taken = status === 'completed' ? [] : await this.#abandonGoals(pattern_id, status)
     if (await store.apply([...ended, ...taken])) return
     // A goal ended in the meantime, so only the messages are withdrawn.
     await store.apply([...ended, withdraw({ pattern_id })])
+  }
+
+  /**
+   * Returns the writes by which the initiator learns of the end: a notice for the goal that started the run, or else a
+   * wake if it has something to read or do.
+   */
+  async #reportEnd(
+    { pattern_id, initiator, name, created_at }: PatternRow,
+    status: string,
+    { reason }: Record<string, unknown>,
+  ): Promise<Effect[]> {
+    const goal_id = await goalSince(this.#svc.use(Store), initiator, created_at)
+    if (goal_id !== undefined && this.#svc.has(Alarms)) {
+      const why = typeof reason === 'string' ? ` (${sanitizeLine(reason).slice(0, LONGEST_REASON)})` : ''
+      const description = `The pattern ${pattern_id} (${name}) that you started has ended: ${status}${why}. pattern_status shows its result.`
+      const notice = { agent_id: initiator, goal_id, description, at: this.#svc.clock.ms() + 1 }
+      const { effects } = await this.#svc.use(Alarms).make({ ...notice, created_by: 'process' })
+      if (effects.length > 0) return effects
+    }
+    const hasWork = goal_id !== undefined || (await this.#svc.use(Mail).listUnread(initiator, 1)).length > 0
+    return hasWork ? [wakeAgents({ agents: [initiator], reason: 'pattern' })] : []
   }
 
   async #abandonGoals(pattern_id: string, status: string): Promise<Effect[]> {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import schedules from '#platform/schedules/index'
 import delegation from '#society/delegation/index'
 import type { PatternRun } from '#society/patterns/contract'
 import patterns from '#society/patterns/index'
@@ -119,11 +120,13 @@ describe('a built-in pattern', () => {
     const [, , revise, , again] = sent
     expect(revise?.subject).toMatch(/^Changes, round 1 of 3 \(sent by the pattern review for ann-\w+\)$/)
     expect(revise?.body).toContain('Your work:\nSheep are animals.\n\nThe review:\nCHANGES: say the colour.')
-    expect(again?.body).toContain('The first version:\nSheep are animals.')
+    expect(again?.body).toContain(
+      'The first version:\nSheep are animals.\n\nYour last review:\nCHANGES: say the colour.\n\nThe version after your last review:\nSheep are white.',
+    )
     // What the pattern passes on is read once.
     const read = home.server.requests.filter(({ prompt }) => prompt.includes('(feedback) from bob'))
     expect(read[0]?.prompt).toContain('it answers the review that a pattern sent in your name')
-    expect(read.filter(({ prompt }) => prompt.includes('CHANGES: say the colour.'))).toEqual([])
+    expect(read.filter(({ prompt }) => prompt.includes('Subject: Re: Review, round 1'))).toEqual([])
   })
 
   it('mentor alternates answers and questions until all is clear', async () => {
@@ -163,6 +166,21 @@ describe('a built-in pattern', () => {
     expect(new Set(received)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
   })
 
+  it('chain ends at a part that fails, whose reason is no result to build on', async () => {
+    await using home = await openHost(request => {
+      if (asksForGoal(request)) return NOTHING
+      const isBob = isOf(request, 'bob')
+      return toolCall('finish_goal', { reached: !isBob, summary: isBob ? 'I see no sheep.' : 'done' })
+    })
+    await spawn(home, 'dora')
+    const run = await runPattern(home, 'chain', ['cleo', 'bob', 'dora'], 'Count the sheep.')
+    expect(run).toMatchObject({
+      status: 'declined',
+      result: { reason: 'Declined: I see no sheep.', results: [{ result: 'done' }] },
+    })
+    expect(home.server.requests.filter(request => isOf(request, 'dora') && !asksForGoal(request))).toEqual([])
+  })
+
   it('chain delegates each part with the result of the part before', async () => {
     await using home = await openHost(answering(() => null))
     const task = `Count the sheep.\n\nWrite down each: ${'white, '.repeat(200)}and black.`
@@ -190,6 +208,44 @@ describe('a built-in pattern', () => {
 })
 
 describe('a running pattern', () => {
+  it.each([
+    ['completed', 'cleo'],
+    ['cancelled', undefined],
+  ])('wakes the goal that waits for it once, with all answers, when it is %s', async (status, last) => {
+    const asked: string[] = []
+    let mayAnswer = ['bob']
+    const answer = answering(me => (mayAnswer.includes(me) ? `${me} counted 7` : null))
+    await using home = await testHostWithMail(
+      request => {
+        if (!isOf(request, 'ann')) return answer(request)
+        if (asksForGoal(request)) return NOTHING
+        asked.push(request.prompt)
+        if (asked.length === 1)
+          return toolCall('start_pattern', { pattern: 'swarm', participants: ['bob', 'cleo'], task: 'How many sheep?' })
+        return asked.length === 2 ? text('I wait for the pattern.') : toolCall('finish_goal', { summary: 'Counted.' })
+      },
+      { config: { daemon: { heartbeat: 30 } }, builtins: [delegation, patterns, schedules] },
+    )
+    const [ann, , cleo] = await Promise.all(NAMES.map(agent => spawn(home, agent)))
+    await home.kernel.invoke('goals.add', { id: ann, objective: 'Have the sheep counted' })
+    home.kernel.heartbeat.start()
+    const run = async () => ((await home.kernel.invoke('patterns.runs', {})) as PatternRun[])[0]
+    await until(async () => (await run())?.waits_for.length === 1 || void (await runHeartbeat(home)))
+    expect((await run())!.waits_for).toEqual([cleo])
+    for (let n = 0; n < 3; n++) await runHeartbeat(home)
+    expect(asked).toHaveLength(2)
+    const { pattern_id } = (await run())!
+    if (last) {
+      mayAnswer = ['cleo']
+      await home.kernel.invoke('agents.nudge', { id: cleo!, message: 'Answer what you were asked.' })
+    } else await home.kernel.invoke('patterns.cancel', { pattern_id })
+    await until(async () => (await goalsOf(home, ann!))[0]!.status === 'completed' || void (await runHeartbeat(home)))
+    expect(asked).toHaveLength(3)
+    expect(asked[2]).toContain(`The pattern ${pattern_id} (swarm) that you started has ended: ${status}.`)
+    expect(asked[2]).toContain('bob counted 7')
+    expect(await run()).toMatchObject({ status, waits_for: [] })
+  })
+
   it('times out with partial results', async () => {
     await using home = await openHost(answering(me => (me === 'cleo' ? 'seven' : null)))
     const run = await runPattern(home, 'swarm', ['bob', 'cleo'], 'How many sheep?', { timeout: 120 })

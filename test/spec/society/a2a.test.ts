@@ -201,8 +201,34 @@ describe('a message', () => {
     await waitUntilIdle(home)
     const asked = home.server.requests.filter(request => !asksForGoal(request))
     expect(asked.map(({ body }) => body.messages.filter(m => m.content?.includes('Use blue ink.')).length)).toEqual([
-      0, 1, 1,
+      0, 1, 1, 1,
     ])
+    // Its end was refused once, because the summary does not reach the sender.
+    expect(asked.at(-1)!.prompt).toMatch(
+      /You have not answered msg-\w+ of operator: your summary does not reach them\. Answer with reply/,
+    )
+  })
+
+  it.each([
+    ['answered', 'reply', { body: 'Blue.' }],
+    ['declined', 'reject_request', { reason: 'I am no painter.' }],
+  ])('that led to a goal is not named at its end once it is %s', async (_, name, args) => {
+    await using home = await testHostWithMail(request => {
+      const [, id] = /Message (msg-\w+) \(query\)/.exec(request.prompt) ?? []
+      if (asksForGoal(request)) return id ? goalOf(`Answer the message ${id} about ink`) : NOTHING
+      const results = request.body.messages.filter(({ role }) => role === 'tool').length
+      return [0, 2].includes(results)
+        ? toolCall('finish_goal', { summary: 'Blue.' })
+        : toolCall(name, { id: id!, ...args })
+    }, QUIET)
+    const ann = await spawn(home, 'ann')
+    await send(home, 'ann', 'Which ink?', { type: 'query' })
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    const asked = home.server.requests.filter(request => !asksForGoal(request))
+    expect(asked).toHaveLength(3)
+    expect(asked[1]!.body.messages.at(-1)!.content).toContain('You have not answered msg-')
+    expect((await goalsOf(home, ann))[0]?.status).toBe('completed')
   })
 
   it('between agents is sent once with its tool call, and its answer reaches the sender', async () => {

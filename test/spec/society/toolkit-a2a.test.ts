@@ -90,6 +90,20 @@ describe('the message toolkits', () => {
     )
   })
 
+  it('name the message that its sender waits for when a reply goes to another of theirs', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    const query = idIn(await call(home, ann, 'send_query', { to: 'bob', question: 'Which invoice?' }))
+    await call(home, bob, 'read_message', { id: query })
+    const back = idIn(await call(home, bob, 'send_query', { to: ann, question: 'Of which year?' }))
+    const answer = idIn(await call(home, ann, 'reply', { id: back, body: '2026.' }))
+    await expect(call(home, bob, 'reply', { id: answer, body: 'Number 815.' })).rejects.toThrow(
+      `expects no answer; reply to ${query}, which its sender still waits for.`,
+    )
+    await call(home, bob, 'reply', { id: query, body: 'Number 815.' })
+    await expect(call(home, bob, 'reply', { id: answer, body: 'More.' })).rejects.toThrow('send a new request.')
+  })
+
   it('list a message until it is answered, and show with an answer what it is about', async () => {
     await using home = await openHost()
     const { agent_id: ann } = (await home.kernel.invoke('agents.spawn', {

@@ -78,13 +78,23 @@ export class GoalClaimCheck {
     return refuteClaim(this.#svc, claimed, this.#config.tool_timeout)
   }
 
-  /** Refuses an end while others still work for the goal, once per goal, because it may be reached without them. */
+  /**
+   * Refuses an end while others still work for the goal, or wait for an answer of its agent, once per goal, because it may
+   * be reached all the same.
+   */
   async #checkOpenWork(): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
-    const open = claims_refused ? [] : await openWorkOf(this.#svc, goal_id)
-    if (open.length === 0) return undefined
+    if (claims_refused) return undefined
+    const open = await openWorkOf(this.#svc, goal_id)
+    const owed = await Promise.all(this.#svc.list(OpenWorkSources).map(source => source.owed?.(goal_id) ?? []))
+    const what = open.map(each => each.what).join(', ')
+    const problems = [
+      ...(what ? [`Work that you gave for this goal has not ended: ${what}. To wait for it, answer "I wait".`] : []),
+      ...owed.flat(),
+    ]
+    if (problems.length === 0) return undefined
     await this.#refuseOnce()
-    return `Work that you gave for this goal has not ended: ${open.map(({ what }) => what).join(', ')}. To wait for it, answer "I wait". If the goal is reached without it, call finish_goal again.`
+    return `${problems.join(' ')} If the goal is reached without it, call finish_goal again.`
   }
 
   async #refuseOnce(): Promise<void> {

@@ -24,6 +24,7 @@ import {
   modelOf,
   type NoGoal,
   readIdleState,
+  restAfterFailures,
   sleepLonger,
   sleepsOn,
   sleepUntilChanged,
@@ -82,6 +83,13 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   const images = nudges.flatMap(nudge => nudge.images)
   const unread = await pendingMessagesFor(svc, agent_id, null, standing.wakes)
   const newest = await listGoals(store, agent_id, { limit: RECENT_READ })
+  // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
+  const hasMessages = nudges.length + unread.texts.length > 0
+  const rest = hasMessages ? undefined : restAfterFailures(svc, config, cycle, standing, newest)
+  if (rest) {
+    cycle.effects.push(rest, ...clearFailure(svc, cycle))
+    return
+  }
   const others = unread.texts.filter(text => !unread.orders.includes(text))
   const context = await contextFor(svc, cycle, standing, [...orders, ...unread.orders], images, others, newest)
   const answer = await svc
@@ -97,8 +105,6 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   }
   // The cost is booked even when the goal is refused.
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
-  // Without messages nothing is lost: the agent sleeps as where there is nothing to do.
-  const hasMessages = nudges.length + unread.texts.length > 0
   if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
   const limits = hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals }

@@ -7,7 +7,7 @@ import { AMONG, defineEffect, insertInto, jsonList, Store } from '#platform/stor
 import type { GoalsConfig } from '../config.ts'
 import { messageSources, readSource } from '../context/guarded.ts'
 import { toolsDescription } from '../context/sections.ts'
-import type { GoalContext } from '../contract.ts'
+import type { GoalContext, GoalRow } from '../contract.ts'
 
 /** Stands for a time that never comes. */
 export const NEVER = Number.MAX_SAFE_INTEGER
@@ -171,6 +171,38 @@ export interface NoGoal {
   refused: string | null
 }
 
+/** Number of its own goals in a row that an agent abandons before it rests. */
+const FRUITLESS = 3
+/** Beginning of the reason of such a rest. */
+export const RESTS = 'It rests, because the last'
+
+/**
+ * Lets an agent rest before it chooses another goal when it abandoned its last ones, so that one that can reach nothing
+ * does not spend at each heartbeat. The rest doubles with each such goal.
+ * @param newest its newest goals, newest first
+ * @returns undefined when it need not rest, or did since its last goal
+ */
+export function restAfterFailures(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  { agent_id }: Cycle,
+  { world, wakes, isRecorded }: IdleState,
+  newest: readonly GoalRow[],
+): Effect | undefined {
+  const other = newest.findIndex(({ status, origin }) => status !== 'abandoned' || origin !== 'generated')
+  const failed = other === -1 ? newest.length : other
+  if (!config.idle_backoff || isRecorded || failed < FRUITLESS) return undefined
+  const said = `${RESTS} ${failed} goals that it chose were abandoned.`
+  const rest = restTime(svc, config, failed - FRUITLESS + 1)
+  return fellAsleep({ agent_id, times: 0, world, wakes, rest, said, refused: null })
+}
+
+/** Returns how long an agent rests after an event that happened a number of times in a row, in milliseconds. */
+function restTime(svc: PluginHandle, { idle_backoff_limit }: GoalsConfig, times: number): number {
+  const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
+  return Math.round(Math.min(heartbeat * 2 ** Math.min(times, 30), Math.max(idle_backoff_limit * 1000, heartbeat)))
+}
+
 /** Records that no goal was found. The wait until the next search doubles, unless something changes. */
 export function sleepLonger(
   svc: PluginHandle,
@@ -181,9 +213,7 @@ export function sleepLonger(
 ): Effect[] {
   if (!config.idle_backoff) return [fellAsleep({ agent_id, times: 0, world, wakes, rest: 0, ...noGoal })]
   const times = (before?.times ?? 0) + 1
-  const heartbeat = Number(svc.config.get('daemon.heartbeat')) * 1000
-  const rest = Math.min(heartbeat * 2 ** Math.min(times, 30), Math.max(config.idle_backoff_limit * 1000, heartbeat))
-  return [fellAsleep({ agent_id, times, world, wakes, rest: Math.round(rest), ...noGoal })]
+  return [fellAsleep({ agent_id, times, world, wakes, rest: restTime(svc, config, times), ...noGoal })]
 }
 
 /**
@@ -205,7 +235,8 @@ export const wokeUp = defineEffect({
 export const allWokeUp = defineEffect({
   name: 'idle.all_woke_up',
   schema: z.object({}),
-  statements: () => ({ sql: 'DELETE FROM idle_agents' }),
+  // The rows stay, because an agent rests only once after a goal.
+  statements: () => ({ sql: 'UPDATE idle_agents SET wakes = -1' }),
 })
 
 const fellAsleep = defineEffect({

@@ -3,7 +3,7 @@ import type { PluginHandle } from '#kernel'
 import { isoTime, Store } from '#platform/store/contract'
 import { OwnCommands } from '../acceptance/commands.ts'
 import { describeWait } from '../context/assembly.ts'
-import { lastSearch, NEVER, type NoGoal } from '../generation/idle.ts'
+import { lastSearch, NEVER, type NoGoal, RESTS } from '../generation/idle.ts'
 import { activeGoal, awaitedGoals, runningCall } from '../repository.ts'
 
 /** Number of approvals and questions of other agents that are named. */
@@ -70,6 +70,7 @@ export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
 /** Renders the model's reason, and when it is asked again. */
 function reasonOf({ said, refused }: NoGoal): string {
   const again = 'It is asked again at its next run, or as soon as something happens to it.'
+  if (said?.startsWith(RESTS)) return `${said} ${again}`
   if (refused !== null) return `Its last goal was refused, because ${said}: "${refused}". ${again}`
   return `It is idle: it found nothing to do${said ? ` ("${said}")` : ''}. ${again}`
 }

@@ -14,6 +14,7 @@ import {
   type ModelRequest,
   type Spend,
 } from '../contract.ts'
+import { CONTENT_REMEDY } from '../providers/refusals.ts'
 import { endOfLateReasoning } from '../repair/reasoning-splitter.ts'
 import type { AdaptedTarget } from './adapted-target.ts'
 import type { Governor, Pass, Queue } from './governor.ts'
@@ -161,6 +162,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
       shown.beginAttempt()
       try {
         await (form === 'stream' ? receiveStream : receiveWhole)(talk, total.signal, received, pass)
+        refuseWithheld(to, received)
         pass.leave('answered')
         crashPoint?.('model answered')
         received.text = received.text.toWellFormed()
@@ -241,6 +243,16 @@ async function receiveWhole({ to, request }: CallState, signal: AbortSignal, rec
   const events = await orAbort(signal, to.complete!(request, signal))
   for (const event of events) take(to, received, event)
   if (!received.finish_reason) throw fault(to, 'the answer has no finish reason', { kind: 'broken' })
+}
+
+/**
+ * Throws when a content filter left nothing of the answer. It would leave nothing of the next one either, so this is a
+ * refusal and no empty answer.
+ */
+function refuseWithheld(to: Target, { finish_reason, text, tool_calls }: ReceivedCall): void {
+  if (finish_reason !== 'content_filter' || text.trim() !== '' || tool_calls.length > 0) return
+  const problem = `a content filter withheld its answer; ${CONTENT_REMEDY}`
+  throw fault(to, problem, { kind: 'content_policy', transient: false })
 }
 
 function take(to: Target, received: ReceivedCall, event: ModelEvent): void {

@@ -144,6 +144,7 @@ export interface RefusalKind {
 }
 
 const ANOTHER_MODEL = 'choose another model with: svc edit <agent> --model <model>'
+export const CONTENT_REMEDY = `its provider refuses the content of the conversation: reword the goal, or ${ANOTHER_MODEL}`
 
 /**
  * Returns the kind of a refusal; undefined if the error is none.
@@ -156,7 +157,7 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
   if ((isBadRequest || status === 403 || status === 451) && says(CONTENT_SIGNS)) {
     return {
       kind: 'content_policy',
-      remedy: `its provider refuses the content of the conversation: reword the goal, or ${ANOTHER_MODEL}`,
+      remedy: CONTENT_REMEDY,
     }
   }
   if ((isBadRequest || status === 500) && says(SHAPE_SIGNS)) {

@@ -7,7 +7,7 @@ import {
   refusalIn,
   SHAPE_SIGNS,
 } from '#core/models/providers/refusals'
-import { type ModelServerRequest, refuse, runHeartbeat, text } from '../../../support/index.ts'
+import { type ModelServerRequest, refuse, runHeartbeat, text, until } from '../../../support/index.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, rows, spawn, testHostWithModel } from '../models/model-host.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
@@ -236,6 +236,25 @@ test.for<[kind: RefusalKind['kind'], status: number, message: string, remedy: st
     expect(await detail(home, id)).toMatchObject({ error: null })
   },
 )
+
+test('an answer that a content filter withheld asks the fallback, and without one ends the goal', async () => {
+  const withheld = text('', { finish_reason: 'content_filter' })
+  await using home = await testHostWithModel(
+    request => {
+      if (asksForGoal(request)) return goalAnswer('Describe how the lock works')
+      return request.body.model === 'scripted-2' ? finish('Described.') : withheld
+    },
+    { config: QUICK, files: { 'profiles/bold.yaml': 'name: bold\nrole: r\nfallback: [openai:scripted-2]\n' } },
+  )
+  const [plain, bold] = [await spawn(home), await spawn(home, 'bold')]
+  home.kernel.heartbeat.start()
+  const ended = async () => (await Promise.all([plain, bold].map(id => goalsOf(home, id)))).map(goals => goals.at(-1))
+  await until(async () => (await ended()).every(goal => goal && goal.status !== 'active'))
+  expect((await ended()).map(goal => [goal?.status, goal?.result])).toEqual([
+    ['abandoned', expect.stringContaining('a content filter withheld its answer; its provider refuses the content')],
+    ['completed', 'Described.'],
+  ])
+})
 
 test.for<[what: string, status: number, message: string, requests: number]>([
   ['its content', 400, 'Content Exists Risk', 1],
