@@ -79,4 +79,25 @@ describe('commands with a running daemon and without one', () => {
     expect(await svc(['repeat', 'it'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'it\n' })
     expect(await svc(['greet'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'you\n' })
   })
+
+  it('name the disabled module to which a command belongs', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [budget, economy]\n' })
+    const ledger = ['ledger', '--json']
+    const alone = [await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]
+    expect(alone[0]).toMatchObject({
+      code: 1,
+      stderr:
+        'svc: svc budget belongs to the module "budget", which is disabled; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart\n',
+    })
+    expect(JSON.parse(alone[1]!.stderr.split('\n').at(-2)!).error).toMatchObject({
+      code: 'module_disabled',
+      status: 404,
+    })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.waitForOutput(/^Logs: /m)
+    expect([await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]).toEqual(alone)
+    expect((await svc(['plugins'], { cwd: dir.path })).stdout).toMatch(
+      /^toolkit-world needs "economy", which is disab/m,
+    )
+  })
 })

@@ -1,7 +1,13 @@
-import { errorMessage, type Kernel, type Operation, type Role, SvcError } from '#kernel'
+import { errorMessage, type Kernel, type Operation, type PluginState, type Role, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import { type CommandSpec, DaemonAnswerError, NeedsDaemonError, type OperationRef } from '../contract.ts'
+import {
+  type CommandSpec,
+  DaemonAnswerError,
+  ModuleDisabledError,
+  NeedsDaemonError,
+  type OperationRef,
+} from '../contract.ts'
 import { hiddenLine } from '../parsing/hidden.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
 import { openWithWarnings } from '../process/warnings.ts'
@@ -27,7 +33,7 @@ export async function runOperation(
   const { name, rendered, judged, endless } = spec.operation!
   if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
   if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
-  const exit = await interruptible(ports.clock, async signal => {
+  const run = async (signal: AbortSignal) => {
     const isShown = rendered && !json
     const isReading = spec.operation!.http?.method === 'GET' && narrowing(spec, input) === ''
     // The daemon also formats answers that are only read, so that this process loads nothing of the project.
@@ -47,6 +53,9 @@ export async function runOperation(
       if (!endless) throw error
       return reportStopped(error, context)
     })
+  }
+  const exit = await interruptible(ports.clock, run).catch(async error => {
+    throw (await disabledModule(error, spec, root, context)) ?? error
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))
@@ -55,6 +64,25 @@ export async function runOperation(
 
 const UNKNOWN_FORM =
   'it has carried out the command, but answered in a form that this version does not know, as an older version may; restart it with: svc restart'
+
+/** Codes of the answers to an operation that does not exist: in this process, and over the daemon's socket. */
+const UNKNOWN_OPERATION = ['unknown_operation', 'not_found']
+
+/** Returns the error that names the disabled module of a command, if that is why its operation does not exist. */
+async function disabledModule(
+  error: unknown,
+  { path, operation }: CommandSpec,
+  root: string,
+  context: Context,
+): Promise<SvcError | undefined> {
+  const module = context.tree.owners?.[operation!.name]
+  if (!(error instanceof SvcError) || !UNKNOWN_OPERATION.includes(error.code) || !module) return undefined
+  const { Calls, operationRef } = await import('./calls.ts')
+  await using calls = new Calls(root, context)
+  const plugins = await calls.call<PluginState[]>(operationRef('plugins.list', 'GET', '/plugins'))
+  const off = plugins.find(({ name, state }) => name === module && state === 'disabled')
+  return off && new ModuleDisabledError({ command: path.join(' '), module, reason: off.error })
+}
 
 /** Checks a plugin file in a child process, because its code may do anything. */
 async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {

@@ -328,7 +328,9 @@ describe('the reason why an agent does nothing', () => {
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.length === 1)
     const second = await spawn(home)
-    expect((await why(home, first)).reason).toBe('Its cycle runs now.')
+    expect((await why(home, first)).reason).toMatch(
+      /^Its cycle runs now: it waits for openai:\S+ since 20[-\d]+T[:.\d]+Z\.$/,
+    )
     expect((await why(home, second)).reason).toMatch(/max_concurrent_agents is 1/)
   })
 })
