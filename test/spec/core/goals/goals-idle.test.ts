@@ -126,6 +126,10 @@ describe('loop detection', () => {
     expect(await detail(home, id)).toMatchObject({
       error: expect.stringMatching(/same calls three times in a row.*list_dir/),
     })
+    const [goal] = await goalsOf(home, id)
+    expect((await detail(home, id)).error).toContain(
+      `It tries again later; to help it: svc nudge ${id} "…", or to end the goal: svc goals abandon ${goal!.goal_id}`,
+    )
     const first = await detail(home, id)
     expect(Date.parse(String(first.next.at)) - home.clock.ms()).toBe(20_000)
     const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
