@@ -57,10 +57,12 @@ export function Models() {
                 columns={[
                   { name: 'Provider', cell: ({ name }) => visible(name) },
                   {
-                    name: 'Available',
+                    name: 'State',
                     kind: 'narrow',
                     cell: ({ available }) => (
-                      <span class={available ? 'status is-available' : 'status'}>{available ? 'yes' : 'no'}</span>
+                      <span class={available ? 'status is-available' : 'status'}>
+                        {available ? 'available' : 'unavailable'}
+                      </span>
                     ),
                   },
                   {
