@@ -55,33 +55,36 @@ export async function runOperation(
     })
   }
   const exit = await interruptible(ports.clock, run).catch(async error => {
-    throw (await disabledModule(error, spec, root, context)) ?? error
+    throw (await explainUnknown(error, spec, root, context)) ?? error
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))
   return exit
 }
 
+const UNKNOWN_COMMAND = 'it does not know this command, as an older version may; restart it with: svc restart'
 const UNKNOWN_FORM =
   'it has carried out the command, but answered in a form that this version does not know, as an older version may; restart it with: svc restart'
 
 /** Codes of the answers to an operation that does not exist: in this process, and over the daemon's socket. */
-const UNKNOWN_OPERATION = ['unknown_operation', 'not_found']
+const [UNKNOWN_HERE, UNKNOWN_TO_DAEMON] = ['unknown_operation', 'not_found']
 
-/** Returns the error that names the disabled module of a command, if that is why its operation does not exist. */
-async function disabledModule(
+/** Returns why the operation of a command does not exist: its module is disabled, or the daemon is older. */
+async function explainUnknown(
   error: unknown,
   { path, operation }: CommandSpec,
   root: string,
   context: Context,
 ): Promise<SvcError | undefined> {
   const module = context.tree.owners?.[operation!.name]
-  if (!(error instanceof SvcError) || !UNKNOWN_OPERATION.includes(error.code) || !module) return undefined
+  const code = error instanceof SvcError ? error.code : ''
+  if (!module || (code !== UNKNOWN_HERE && code !== UNKNOWN_TO_DAEMON)) return undefined
   const { Calls, operationRef } = await import('./calls.ts')
   await using calls = new Calls(root, context)
   const plugins = await calls.call<PluginState[]>(operationRef('plugins.list', 'GET', '/plugins'))
   const off = plugins.find(({ name, state }) => name === module && state === 'disabled')
-  return off && new ModuleDisabledError({ command: path.join(' '), module, reason: off.error })
+  if (off) return new ModuleDisabledError({ command: path.join(' '), module, reason: off.error })
+  return code === UNKNOWN_TO_DAEMON ? new DaemonAnswerError({ problem: UNKNOWN_COMMAND }) : undefined
 }
 
 /** Checks a plugin file in a child process, because its code may do anything. */
