@@ -84,7 +84,12 @@ describe('commands with a running daemon and without one', () => {
   })
 
   it('name the disabled module to which a command belongs', async () => {
-    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [budget, economy]\n' })
+    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [budget, economy, sessions]\n' })
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    expect(await svc(['agent', 'chat', 'coder'], { cwd: dir.path })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('belongs to the module "sessions", which is disabled; to enable it'),
+    })
     const ledger = ['ledger', '--json']
     const alone = [await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]
     expect(alone[0]).toMatchObject({

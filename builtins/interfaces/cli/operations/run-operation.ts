@@ -1,4 +1,4 @@
-import { errorMessage, type Kernel, type Operation, type PluginState, type Role, SvcError } from '#kernel'
+import { errorMessage, type Kernel, type Operation, type Role, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
 import {
@@ -55,37 +55,16 @@ export async function runOperation(
     })
   }
   const exit = await interruptible(ports.clock, run).catch(async error => {
-    throw (await explainUnknown(error, spec, root, context)) ?? error
+    const { explainUnknown } = await import('./calls.ts')
+    throw await explainUnknown(error, name, root, context)
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))
   return exit
 }
 
-const UNKNOWN_COMMAND = 'it does not know this command, as an older version may; restart it with: svc restart'
 const UNKNOWN_FORM =
   'it has carried out the command, but answered in a form that this version does not know, as an older version may; restart it with: svc restart'
-
-/** Codes of the answers to an operation that does not exist: in this process, and over the daemon's socket. */
-const [UNKNOWN_HERE, UNKNOWN_TO_DAEMON] = ['unknown_operation', 'not_found']
-
-/** Returns why the operation of a command does not exist: its module is disabled, or the daemon is older. */
-async function explainUnknown(
-  error: unknown,
-  { path, operation }: CommandSpec,
-  root: string,
-  context: Context,
-): Promise<SvcError | undefined> {
-  const module = context.tree.owners?.[operation!.name]
-  const code = error instanceof SvcError ? error.code : ''
-  if (!module || (code !== UNKNOWN_HERE && code !== UNKNOWN_TO_DAEMON)) return undefined
-  const { Calls, operationRef } = await import('./calls.ts')
-  await using calls = new Calls(root, context)
-  const plugins = await calls.call<PluginState[]>(operationRef('plugins.list', 'GET', '/plugins'))
-  const off = plugins.find(({ name, state }) => name === module && state === 'disabled')
-  if (off) return new ModuleDisabledError({ command: path.join(' '), module, reason: off.error })
-  return code === UNKNOWN_TO_DAEMON ? new DaemonAnswerError({ problem: UNKNOWN_COMMAND }) : undefined
-}
 
 /** Checks a plugin file in a child process, because its code may do anything. */
 async function checkInChild(root: string, input: Record<string, unknown>, context: Context): Promise<number> {
