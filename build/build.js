@@ -156,8 +156,9 @@ async function writeCommands() {
     const svc = await Svc.open(project, { create: true, roles: [], log: { level: 'warn' } })
     const commands = commandsOf(svc.kernel.list(Operations))
     const modules = svc.kernel.host.list().map(({ name }) => name)
+    const owners = Object.fromEntries(svc.kernel.points.list(Operations).map(({ key, owner }) => [key, owner]))
     const exits = Object.fromEntries(errorCatalogue().flatMap(({ code, exit }) => (exit === 1 ? [] : [[code, exit]])))
-    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, modules, exits })}\n`)
+    await writeFile(join(made, 'commands.json'), `${JSON.stringify({ version, commands, modules, owners, exits })}\n`)
     await mkdir(join(made, 'schema'))
     const schemas = { config: configSchema(svc.kernel.config.keys()), profile: await profileSchema() }
     for (const [name, schema] of Object.entries(schemas)) {

@@ -76,6 +76,7 @@ export const STEPS = [
   '062-cancelled-tasks',
   '063-goals-by-end',
   '064-active-transcripts',
+  '065-calls-of-spend',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

@@ -31,6 +31,13 @@ export const DiskFullError = defineError({
   title: 'Disk full',
   message: (p: { what: string; next: string }) => `The disk that contains ${p.what} is full; free some space${p.next}.`,
 })
+export const DiskFailedError = defineError({
+  code: 'disk_failed',
+  status: 503,
+  title: 'Disk failure',
+  message: (p: { what: string; problem: string }) =>
+    `The disk that contains ${p.what} failed (${p.problem}); nothing was written. Check the disk, and whether a quota is used up.`,
+})
 /** Numbers of EDQUOT, an exceeded quota, on Linux and macOS; Node has no code for it. */
 const QUOTA_EXCEEDED = [-122, -69]
 

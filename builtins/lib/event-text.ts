@@ -83,10 +83,12 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   task_ended: ({ task_id, status, cancelled }) =>
     `${text(task_id)}: ${cancelled === true ? 'cancelled' : words(status)}`,
   task_started: ({ task_id }) => `started ${text(task_id)}`,
-  tool_result: ({ tool, ok, ran, arguments: args }) => {
+  tool_result: ({ tool, ok, ran, arguments: args, output }) => {
     const outcome = ok === true ? '' : ran === false ? ', which did not run' : ', which failed'
     const shown = args && args !== '{}' ? `: ${text(args).slice(0, ARGUMENTS_SHOWN)}` : ''
-    return `${ran === false ? 'called' : 'used'} ${text(tool)}${outcome}${shown}`
+    // The output of a call that did not run is a message of the service, such as why it is invalid.
+    const why = ran === false && output ? ` → ${text(output).slice(0, ARGUMENTS_SHOWN)}` : ''
+    return `${ran === false ? 'called' : 'used'} ${text(tool)}${outcome}${shown}${why}`
   },
   world_changed: ({ summary }) => text(summary),
 }

@@ -40,7 +40,8 @@ export async function readYaml(files: Ports['files'], file: string, name = file,
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return parseYaml(name, '')
-    if (code) throw new BadFileError({ file: name, problem: `cannot be read (${code})` })
+    const remedy = code === 'EACCES' ? 'run svc as the user to whom it belongs, or change its permissions' : ''
+    if (code) throw new BadFileError({ file: name, problem: `cannot be read (${code})`, remedy })
     throw new BadFileError({ file: name, problem: errorMessage(error), remedy: 'replace it with a text file' })
   }
   if (bytes.length > MAX_BYTES) throw tooLarge(name)

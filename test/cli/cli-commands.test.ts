@@ -27,6 +27,15 @@ describe('svc logs', () => {
     expect(await logs('--level', 'error', '--json')).toBe(line('bad\x1b[2J', { level: 50 }))
   })
 
+  it('finds the lines of an agent by its name', async () => {
+    await using dir = await project()
+    const spawned = await svc(['spawn', 'coder', '--name', 'parser', '--json'], { cwd: dir.path })
+    const { agent_id } = JSON.parse(spawned.stdout)
+    await dir.write({ 'logs/svc.log': line('one', { agent_id: 'coder-1' }) + line('two', { agent_id }) })
+    const { stdout } = await svc(['logs', '--agent', 'parser'], { cwd: dir.path })
+    expect(stdout).toMatch(new RegExp(`^\\S+ ${agent_id} two\n$`))
+  })
+
   it('-f follows the log into a new file, and Ctrl-C ends it with 130', async () => {
     await using dir = await project({ 'logs/svc.log': line('one') })
     const log = join(dir.path, 'logs/svc.log')

@@ -1,3 +1,6 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../support/cli.ts'
 import type { TempDir } from '../support/temp.ts'
@@ -78,5 +81,54 @@ describe('commands with a running daemon and without one', () => {
     expect(await svc(['repeat'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'the last\n' })
     expect(await svc(['repeat', 'it'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'it\n' })
     expect(await svc(['greet'], { cwd: dir.path })).toMatchObject({ code: 0, stdout: 'you\n' })
+  })
+
+  it('name the disabled module to which a command belongs', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [budget, economy, sessions]\n' })
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    expect(await svc(['agent', 'chat', 'coder'], { cwd: dir.path })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('belongs to the module "sessions", which is disabled; to enable it'),
+    })
+    const ledger = ['ledger', '--json']
+    const alone = [await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]
+    expect(alone[0]).toMatchObject({
+      code: 1,
+      stderr:
+        'svc: svc budget belongs to the module "budget", which is disabled; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart\n',
+    })
+    expect(JSON.parse(alone[1]!.stderr.split('\n').at(-2)!).error).toMatchObject({
+      code: 'module_disabled',
+      status: 404,
+    })
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.waitForOutput(/^Logs: /m)
+    expect([await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]).toEqual(alone)
+    expect((await svc(['plugins'], { cwd: dir.path })).stdout).toMatch(
+      /^toolkit-world needs "economy", which is disab/m,
+    )
+  })
+
+  it('name the version of the daemon as the cause where it does not know a command', async () => {
+    await using dir = await project()
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.waitForOutput(/^Logs: /m)
+    const older = createServer(({ url }, response) => {
+      const isList = url === '/plugins'
+      response.writeHead(isList ? 200 : 404, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(isList ? [] : { code: 'not_found', detail: `There is no route at ${url}.` }))
+    })
+    await new Promise<void>(done => older.listen(join(dir.path, '.svc/older.sock'), done))
+    const file = join(dir.path, '.svc/daemon.json')
+    const holder = JSON.parse(await readFile(file, 'utf8'))
+    await writeFile(file, JSON.stringify({ ...holder, socket: 'older.sock' }))
+    const { code, stderr } = await svc(['summary'], { cwd: dir.path })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'svc: The daemon gave no valid response: it does not know this command, as an older version may; restart it with: svc restart.\n',
+    })
+    await writeFile(file, JSON.stringify(holder))
+    older.close()
   })
 })

@@ -110,6 +110,10 @@ it('the last line of an error with --json is JSON with the fields of a problem d
       detail: 'No agent has the id or name "nobody"; list them with: svc status',
     },
   })
+  await svc(['spawn', 'coder'], { cwd: dir.path })
+  expect(await refuse('agent', 'codr', '--json')).toMatchObject({
+    error: { detail: 'No agent has the id or name "codr"; did you mean "coder"?' },
+  })
   expect(await refuse('--json', 'history', 'coder', '--limit', '0')).toMatchObject({
     exit: 2,
     error: { code: 'invalid_input', status: 422, errors: [{ path: 'limit' }] },
@@ -207,6 +211,15 @@ describe('command output', () => {
       const { stdout } = await svc([...words], { cwd: dir.path })
       expect(stdout).toContain('Look ✓ goal-000000000000 approved')
     }
+  })
+
+  it('lists of goals have no second mark after an objective that ends with a full stop', async () => {
+    await using dir = await project()
+    await svc(['spawn', 'coder'], { cwd: dir.path })
+    await svc(['goals', 'add', 'coder', 'Fix README.md.'], { cwd: dir.path })
+    await svc(['goals', 'abandon', '--all', '--reason', 'Not needed.'], { cwd: dir.path })
+    const { stdout } = await svc(['goals', 'coder'], { cwd: dir.path })
+    expect(stdout).toMatch(/^✗ goal-\w+ {2}[\d: -]+ {2}Fix README\.md: Not needed\.$/m)
   })
 
   it('work for an agent is recorded without a daemon, which standard error says', async () => {

@@ -324,6 +324,17 @@ it('a full disk is reported, the file stays unchanged, and no temporary file is 
   expect((await readdir(home.kernel.project.svc)).filter(name => name.startsWith('config'))).toEqual(['config.yaml'])
 })
 
+it('a disk that fails is an error of the server, not of the request', async () => {
+  const broken = () => Promise.reject(Object.assign(new Error('i/o error'), { code: 'EIO' }))
+  await using home = await testHost({ builtins: [shop], ports: { files: { ...files, rename: broken } } })
+  await expect(home.kernel.config.patch({ shop: { limit: 4 } })).rejects.toMatchObject({
+    code: 'disk_failed',
+    status: 503,
+    message:
+      'The disk that contains .svc/config.yaml failed (EIO); nothing was written. Check the disk, and whether a quota is used up.',
+  })
+})
+
 it('text from the command line is parsed as the type of its key', async () => {
   await using home = await testHost({ builtins: [shop] })
   const { config } = home.kernel

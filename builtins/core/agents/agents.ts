@@ -72,6 +72,8 @@ const BATCH_SIZE = 100
 const NOTICED_PROBLEMS = 3
 /** Maximum number of agents that the error for an unknown agent names. */
 const NAMED = 8
+/** Maximum number of agents whose names are compared with an unknown one. */
+const COMPARED = 1_000
 
 interface AgentPage {
   limit?: number | undefined
@@ -97,11 +99,18 @@ export class AgentDirectory implements Agents {
   async #find(ref: string, over: number, asker?: string): Promise<AgentRow> {
     const [agent, ...others] = await findAgents(this.#store, ref, over)
     if (!agent) {
-      const others = asker === undefined ? undefined : await this.listOthers(asker, NAMED)
-      throw new AgentNotFoundError({ ref, others: others?.map(({ agent_id, name }) => `${agent_id} (${name})`) })
+      if (asker === undefined) throw new AgentNotFoundError({ ref, known: await this.#knownNames(over) })
+      const others = await this.listOthers(asker, NAMED)
+      throw new AgentNotFoundError({ ref, others: others.map(({ agent_id, name }) => `${agent_id} (${name})`) })
     }
     if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
     return agent
+  }
+
+  /** Returns names and ids that may have been meant. */
+  async #knownNames(over: number): Promise<string[]> {
+    const agents = await listAgents(this.#store, over, COMPARED, 0)
+    return [...new Set(agents.flatMap(({ agent_id, name }) => [name, agent_id]))]
   }
 
   list({ limit, offset = 0 }: AgentPage): Promise<AgentRow[]> {

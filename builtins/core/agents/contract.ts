@@ -1,7 +1,7 @@
 import type { ImageRef } from '#core/images/contract'
 import { ModelParameters } from '#core/models/contract'
 import type { Profile } from '#core/profiles/contract'
-import { defineError, type Effect, type Project, point, token, z } from '#kernel'
+import { closestMatches, defineError, didYouMean, type Effect, type Project, point, token, z } from '#kernel'
 import { idSchema } from '#lib/id-schema'
 import { Page } from '#lib/list'
 import { GivenFolder, SandboxStatus } from '#safety/sandbox/contract'
@@ -407,9 +407,9 @@ export const AgentNotFoundError = defineError({
   code: 'agent_not_found',
   status: 404,
   title: 'Agent not found',
-  /** @param p.others agents that an agent may have meant, for which the command is of no use; empty for none */
-  message: (p: { ref: string; others?: readonly string[] | undefined }) =>
-    `No agent has the id or name "${p.ref}"; ${othersNote(p.others)}`,
+  /** @param p.known names of all agents, for an operator; @param p.others agents that an agent may have meant, for which the command is of no use; empty for none */
+  message: (p: { ref: string; others?: readonly string[] | undefined; known?: readonly string[] }) =>
+    `No agent has the id or name "${p.ref}"; ${closestMatches(p.ref, p.known ?? []).length > 0 ? didYouMean(p.ref, p.known!) : othersNote(p.others)}`,
 })
 export const AmbiguousAgentError = defineError({
   code: 'ambiguous_agent',

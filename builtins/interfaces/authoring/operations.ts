@@ -21,7 +21,7 @@ export const pluginsCheck = operation({
     const { root } = svc.project
     const file = await findFile(svc, resolve(via === 'cli' ? process.cwd() : root, named))
     const found = await svc.use(HostToken).check(file)
-    await tryMigrations(svc, found)
+    await tryMigrations(svc, found, file)
     return describeDryRun(found, displayPath(file, root))
   },
   render: renderCheck,
@@ -48,6 +48,7 @@ async function findFile({ ports: { files }, project }: PluginHandle, path: strin
 async function tryMigrations(
   svc: PluginHandle,
   { definition: { name: plugin }, contributions }: DryRun,
+  file: string,
 ): Promise<void> {
   const own = contributions.get(`${PluginMigrations.name}: ${plugin}`) as { steps: readonly string[] } | undefined
   const scratch = own && svc.has(DatabaseImages) ? await svc.use(DatabaseImages).scratch?.() : undefined
@@ -57,7 +58,7 @@ async function tryMigrations(
     for (const sql of others.flatMap(({ steps }) => steps)) await scratch.write([{ sql }]).catch(() => {})
     for (const [done, sql] of own.steps.entries()) {
       await scratch.write([{ sql }]).catch((cause: unknown) => {
-        throw new PluginMigrationError({ plugin, step: done + 1, problem: errorMessage(cause) }, { cause })
+        throw new PluginMigrationError({ plugin, file, step: done + 1, problem: errorMessage(cause) }, { cause })
       })
     }
   } finally {

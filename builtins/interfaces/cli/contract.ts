@@ -113,6 +113,8 @@ export interface CommandTree {
   commands: readonly CommandSpec[]
   /** Names of the program's modules. */
   modules: readonly string[]
+  /** The module of each operation. */
+  owners?: Readonly<Record<string, string>>
   /** Exit codes by error code, where the exit code is not 1. */
   exits: Readonly<Record<string, number>>
   /** Services that the project's plugins provide. */
@@ -156,6 +158,14 @@ export const CannotWriteError = defineError({
   title: 'Cannot write',
   message: (p: { path: string; problem: string; remedy: string }) =>
     `${p.path} cannot be written: ${p.problem}; ${p.remedy}.`,
+})
+export const ModuleDisabledError = defineError({
+  code: 'module_disabled',
+  status: 404,
+  title: 'Module disabled',
+  /** @param p.reason why it is off, if it is not disabled itself */
+  message: (p: { command: string; module: string; reason: string | null }) =>
+    `svc ${p.command} belongs to the module "${p.module}", which ${p.reason ?? 'is disabled'}; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart`,
 })
 export const ReplacedByPluginError = defineError({
   code: 'replaced_by_plugin',

@@ -39,7 +39,8 @@ export async function examine(context: CheckContext): Promise<DoctorReport[]> {
   await look('disk', () => diskSpace(join(root, '.svc'), ports))
   await look('clock', () => clock(root, ports))
   await look('logs', () => logs(root, ports))
-  await look('daemon', async () => daemon(daemons, ports))
+  // Without access, a daemon that runs cannot be found.
+  if (ours) await look('daemon', async () => daemon(daemons, ports))
   const whole = ours && native && (await look('database', () => database(root, context)))
   const free = whole && (await look('database_lock', () => databaseLock(root, context)))
   progress('modules')

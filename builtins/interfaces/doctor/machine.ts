@@ -61,14 +61,14 @@ export async function permissions(root: string, { files }: Ports): Promise<Docto
       () => undefined,
       ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? undefined : code),
     )
-  const own = `sudo chown -R "$USER" ${shellWord(svc)} && chmod -R u+rwX ${shellWord(svc)}`
+  const own = `run svc as the user to whom it belongs, or take ownership: sudo chown -R "$USER" ${shellWord(svc)} && chmod -R u+rwX ${shellWord(svc)}`
   const blocked = await accessError(svc, R_OK | W_OK | X_OK)
   if (blocked === 'EROFS') return fail(`${svc} is on a file system that is read-only`, 'remount it for writing')
-  if (blocked) return fail(`${svc} cannot be written by this user`, `take ownership: ${own}`)
+  if (blocked) return fail(`${svc} cannot be written by this user`, own)
   const wide: string[] = []
   for (const path of [svc, ...KEPT.map(name => join(svc, name))]) {
     if (await accessError(path, R_OK | W_OK)) {
-      return fail(`${path} cannot be read and written by this user`, `take ownership: ${own}`)
+      return fail(`${path} cannot be read and written by this user`, own)
     }
     const found = await files.stat(path).catch(() => undefined)
     if (found && (found.mode & 0o077) !== 0) wide.push(path)

@@ -97,5 +97,7 @@ function renderPlugins(plugins: readonly Plugin[]): string {
 
 function problemOf({ name, state, error, last_failure }: Plugin): string | undefined {
   if (state === 'suspended') return `${name} is suspended; it failed at ${last_failure}`
+  // The reason of a disabled module does not name it; the error of a failed plugin does.
+  if (state === 'disabled' && error) return `${name} ${error}`
   return error ?? (last_failure ? `${name} failed last at ${last_failure}` : undefined)
 }

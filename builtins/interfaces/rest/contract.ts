@@ -279,7 +279,9 @@ export const RouteNotFoundError = defineError({
   name: 'RouteNotFoundError',
   status: 404,
   title: 'Not found',
-  message: (p: { path: string }) => `There is no route at ${p.path}; GET /openapi.json lists the routes.`,
+  /** @param p.disabled disabled modules, one of which may have the route */
+  message: (p: { path: string; disabled?: readonly string[] }) =>
+    `There is no route at ${p.path}; GET /openapi.json lists the routes.${p.disabled?.length ? ` It may belong to a disabled module (plugins.disabled): ${p.disabled.join(', ')}.` : ''}`,
 })
 export const MethodNotAllowedError = defineError({
   code: 'method_not_allowed',

@@ -79,7 +79,7 @@ export function worstEndedGoals(store: Store, since: number, limit: number): Pro
 /** Sums the spending since a time by agent; that of sub-agents belongs to the agent that they work for. */
 export function spentSince(store: Store, since: number): Promise<SpentRow[]> {
   return store.all(
-    `SELECT coalesce(root_agent_id, agent_id) AS agent_id, sum(cost_micros) AS micros, count(*) AS calls
+    `SELECT coalesce(root_agent_id, agent_id) AS agent_id, sum(cost_micros) AS micros, sum(calls) AS calls
      FROM spend_view WHERE at >= ? GROUP BY coalesce(root_agent_id, agent_id)`,
     [since],
   )

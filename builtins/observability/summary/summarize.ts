@@ -1,4 +1,5 @@
 import type { Clock } from '#kernel'
+import { shortestFirst } from '#lib/brief'
 import { describeEvent } from '#lib/event-text'
 import { oneLine } from '#lib/sanitize'
 import { isoTime, type Store, usdOf } from '#platform/store/contract'
@@ -69,7 +70,7 @@ export async function summarize(store: Store, clock: Clock, since: number, { lim
     model_calls: spent.reduce((sum, { calls }) => sum + calls, 0),
     waiting: waiting.map(({ arguments: args, text, at, ...waiting }) => ({
       ...waiting,
-      text: oneLine(args && args !== '{}' ? `${text} ${args}` : text),
+      text: oneLine(args && args !== '{}' ? `${text} ${JSON.stringify(shortestFirst(JSON.parse(args)))}` : text),
       at: isoTime(at),
     })),
     agents,

@@ -11,7 +11,7 @@ import {
   type Undo,
   z,
 } from '#kernel'
-import { DiskFullError, isDiskFull } from '#lib/errors'
+import { DiskFailedError, DiskFullError, isDiskFull } from '#lib/errors'
 import { type LockPorts, lockFile } from '#lib/lock'
 import { getIn, same, setIn, type Tree } from '#lib/tree'
 import {
@@ -405,6 +405,7 @@ export class Config implements Configuration {
     if (error instanceof SvcError || code === undefined) throw error
     if (isDiskFull(error))
       throw new DiskFullError({ what: this.#name, next: ' and try again' }, { cause: error, retryAfter: 5 })
+    if (code === 'EIO') throw new DiskFailedError({ what: this.#name, problem: code }, { cause: error, retryAfter: 5 })
     throw new BadFileError({ file: this.#name, problem: `cannot be written (${code})` }, { cause: error })
   }
 

@@ -1,5 +1,5 @@
 import { InvalidConfigError, operation, type PluginHandle, type ReloadClass, z } from '#kernel'
-import { DiskFullError } from '#lib/errors'
+import { DiskFailedError, DiskFullError } from '#lib/errors'
 import { FileLockedError } from '#lib/lock'
 import { BadFileError } from '#lib/yaml'
 import { Daemon } from '#platform/daemon/contract'
@@ -14,7 +14,7 @@ const key = z
   .meta({ examples: ['daemon.heartbeat'] })
   .describe('A dotted key, such as daemon.heartbeat')
 
-const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFullError]
+const WRITE_ERRORS = [InvalidConfigError, BadFileError, FileLockedError, DiskFullError, DiskFailedError]
 
 const isDriving = (svc: PluginHandle) => (svc.has(Daemon) ? svc.use(Daemon).isDriving() : svc.heartbeat.live)
 

@@ -2,6 +2,7 @@ import { defineError, type Effect, type Ports, point, type SvcError, token, z } 
 import { Page } from '#lib/list'
 import type { CommitResult, Lease, Next, Scheduler } from '#platform/heartbeat/contract'
 
+export { DiskFailedError } from '#lib/errors'
 export {
   AMONG,
   allOf,
@@ -232,13 +233,6 @@ export const DatabaseLockedError = defineError({
 })
 /** Parts of the `DiskFullError` message for the database. */
 export const DATABASE_FULL = { what: "the project's database", next: ', and the service continues automatically' }
-export const DiskFailedError = defineError({
-  code: 'disk_failed',
-  status: 503,
-  title: 'Disk failure',
-  message: (p: { problem: string }) =>
-    `The disk that contains the project's database failed (${p.problem}); the data was not written. Check the disk.`,
-})
 export const RemovedMeanwhileError = defineError({
   code: 'removed_meanwhile',
   status: 409,
@@ -287,8 +281,8 @@ export const PluginMigrationError = defineError({
   code: 'plugin_migration',
   status: 500,
   title: 'Migration of a plugin failed',
-  message: (p: { plugin: string; step: number; problem: string }) =>
-    `Step ${p.step} of the migrations of ${p.plugin} did not run: ${p.problem}.`,
+  message: (p: { plugin: string; file?: string; step: number; problem: string }) =>
+    `Step ${p.step} of the migrations of ${p.plugin}${p.file ? ` (${p.file})` : ''} did not run: ${p.problem}.`,
 })
 
 /** The migrations of a plugin, each one SQL statement, in order. They are counted apart from those of the modules. */

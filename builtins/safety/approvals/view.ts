@@ -1,3 +1,4 @@
+import { shortestFirst } from '#lib/brief'
 import { idAndName } from '#lib/id-and-name'
 import { oneLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
@@ -84,7 +85,7 @@ function foldersLine({ folders }: ApprovalSummary): string[] {
 }
 
 function shortArguments({ arguments: args, args_chars, args_sha256, approval_id }: ApprovalSummary): string {
-  if (args !== null || args_chars <= SHORT) return JSON.stringify(args)
+  if (args !== null || args_chars <= SHORT) return JSON.stringify(shortestFirst(args))
   return `${args_chars} characters, sha256 ${args_sha256}; show them with: svc approvals show ${approval_id}`
 }
 
@@ -108,7 +109,7 @@ export function renderApproval(approval: Approval): string {
     reason && `  reason: ${oneLine(reason)}`,
     expires_at && `  denied automatically at ${expires_at}`,
     `  arguments: ${args_chars} characters, sha256 ${args_sha256}`,
-    indentJson(args),
+    indentJson(shortestFirst(args)),
     approval.preview && `  what it would do now:\n${approval.preview.replace(/^/gm, '    | ')}`,
     approval.edited && `  edited; requested were:\n${indentJson(original_arguments)}`,
     approval.status === 'pending' && `  svc approve ${approval.approval_id}   or   svc deny ${approval.approval_id}`,

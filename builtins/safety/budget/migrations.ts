@@ -89,4 +89,9 @@ CREATE VIEW spend_view AS SELECT call_id, agent_id, goal_id, kind, model, cost_m
 `,
   /** Number of calls that a row stands for: retention replaces old rows by sums. */
   '057-spend-calls': 'ALTER TABLE spend ADD COLUMN calls INTEGER NOT NULL DEFAULT 1;',
+  '065-calls-of-spend': `
+DROP VIEW spend_view;
+CREATE VIEW spend_view AS SELECT call_id, agent_id, goal_id, kind, model, cost_micros, input_tokens, output_tokens, at,
+  root_agent_id, run_id, calls FROM spend;
+`,
 }

@@ -72,7 +72,8 @@ export function Queue() {
               })}
             </ul>
           )}
-          {open.length === 0 && (
+          {/* After a failure, what is known may be old. */}
+          {open.length === 0 && !queue.fault && (
             <Empty title="No pending approvals.">
               The <a href={to('config', [], { section: 'approval' })}>configuration</a> sets which tools need approval.
             </Empty>

@@ -9,6 +9,8 @@ import type { Fleet, Member } from '../../ui/types.ts'
 
 /** Number of characters of a block reason by which the list is searched for its agents. */
 const FOUND_BY = 300
+/** Number of problems of modules that are listed. */
+const PROBLEMS = 3
 /** Number of questions that are listed at first. */
 const QUESTIONS = 5
 
@@ -42,13 +44,20 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
             </p>
           </li>
         )}
-        {problems.map(problem => (
+        {problems.slice(0, PROBLEMS).map(problem => (
           <li key={problem}>
             <p>
               <strong>{visible(problem)}</strong>
             </p>
           </li>
         ))}
+        {problems.length > PROBLEMS && (
+          <li>
+            <p>
+              {plural(problems.length - PROBLEMS, 'more problem')}: <code>svc daemon</code>
+            </p>
+          </li>
+        )}
         {waiting > 0 && (
           <li>
             <a class="button" href={to('approvals')}>

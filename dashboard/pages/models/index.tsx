@@ -6,6 +6,7 @@ import { Table } from '../../ui/lists/table.tsx'
 import { Loaded, Trouble } from '../../ui/states.tsx'
 import { Tag } from '../../ui/status.tsx'
 import { visible } from '../../ui/text/format.ts'
+import type { Answer } from '../../ui/types.ts'
 
 /** What happens to calls to a model of unknown price. */
 const FATES = {
@@ -57,18 +58,18 @@ export function Models() {
                 columns={[
                   { name: 'Provider', cell: ({ name }) => visible(name) },
                   {
-                    name: 'Available',
+                    name: 'State',
                     kind: 'narrow',
-                    cell: ({ available }) => (
-                      <span class={available ? 'status is-available' : 'status'}>{available ? 'yes' : 'no'}</span>
-                    ),
+                    cell: provider => <State of={provider} />,
                   },
                   {
                     name: 'Notes',
                     kind: 'grow',
-                    cell: ({ name, reason, notice, free, free_because }) => (
+                    cell: ({ name, reason, notice, free, free_because, traffic }) => (
                       <>
-                        {reason && visible(reason)} {notice && <Tag kind="warn">{visible(notice)}</Tag>}{' '}
+                        {reason && visible(reason)}{' '}
+                        {traffic.breaker !== 'closed' && visible(traffic.last_failure ?? '')}{' '}
+                        {notice && <Tag kind="warn">{visible(notice)}</Tag>}{' '}
                         {free && (
                           <Tag kind="good">{isPriced(name, prices) ? 'free, except priced models' : 'free'}</Tag>
                         )}{' '}
@@ -134,4 +135,10 @@ export function Models() {
 /** Returns whether models.yaml of the project has the price of a model of this provider. */
 function isPriced(provider: string, prices: readonly { model: string; configured: boolean }[]): boolean {
   return prices.some(({ model, configured }) => configured && model.startsWith(`${provider}:`))
+}
+
+/** Whether a provider can be called; after repeated failures it is suspended for a time. */
+function State({ of: { available, traffic } }: { of: Answer<'models.list'>['providers'][number] }) {
+  if (available && traffic.breaker !== 'closed') return <span class="status is-failed">suspended</span>
+  return <span class={available ? 'status is-available' : 'status'}>{available ? 'available' : 'unavailable'}</span>
 }

@@ -204,12 +204,16 @@ function Over({ rows, length, buckets, by, budget }: OverProps) {
           {
             name: by === 'kind' ? 'Purpose' : by === 'agent' ? 'Agent' : 'Model',
             kind: 'grow',
-            cell: ({ name, label }) =>
-              by === 'agent' && name !== NO_AGENT && name !== OTHERS ? (
-                <a href={to('agents', [name])}>{visible(label)}</a>
+            cell: ({ name, label, own }) => {
+              if (by !== 'agent' || name === NO_AGENT || name === OTHERS) return visible(label)
+              return own[0]!.name === null ? (
+                <>
+                  {visible(label)} <small>removed</small>
+                </>
               ) : (
-                visible(label)
-              ),
+                <a href={to('agents', [name])}>{visible(label)}</a>
+              )
+            },
           },
           { name: 'Calls', kind: 'number', cell: ({ calls }) => count(calls) },
           { name: 'Tokens', kind: 'number', cell: ({ tokens }) => count(tokens) },

@@ -155,6 +155,11 @@ describe.skipIf(!hasChromium)('the fleet page after hours away', () => {
 
   it('has neither card nor error if the module is switched off', async () => {
     const other = await openDashboard({ roles: ['server'], config: { plugins: { disabled: ['summary'] } } })
+    expect(await (await fetch(`${other.url}/summary`)).json()).toMatchObject({
+      code: 'not_found',
+      detail:
+        'There is no route at /summary; GET /openapi.json lists the routes. It may belong to a disabled module (plugins.disabled): summary.',
+    })
     onTestFinished(() => other.close())
     await other.spawn()
     const reader = await visitor(browser, other, BEGIN)

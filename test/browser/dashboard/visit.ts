@@ -4,6 +4,9 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type AgentSummary, Agents } from '#core/agents/contract'
 import type { Goal } from '#core/goals/contract'
+import type { ModelsOverview } from '#core/models/overview'
+import { definePlugin } from '#kernel'
+import { DaemonStatusParts } from '#platform/daemon/contract'
 import { appendEvent, Store } from '#platform/store/contract'
 import { until } from '../../support/index.ts'
 import { hasChromium, theBrowser } from '../browser.ts'
@@ -165,6 +168,9 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     const ofAgent = await person.open(`#/agents/${id}`)
     const pause = ofAgent.getByRole('button', { name: 'Pause' })
     await pause.waitFor()
+    const approvals = await person.open('#/approvals')
+    const noneKnown = approvals.getByText('No pending approvals.')
+    await noneKnown.waitFor()
     const page = await person.open()
     const row = page.locator('tbody tr', { hasText: 'oracle' })
     await row.waitFor()
@@ -179,6 +185,10 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await refused.getByText('cannot be reached').waitFor()
     await pause.click()
     await ofAgent.locator('main').getByRole('alert').getByText('cannot be reached').first().waitFor()
+    // The calls that wait now are unknown.
+    await approvals.evaluate("location.hash = '#/approvals/rules'; setTimeout(() => history.back(), 100)")
+    await approvals.locator('main').getByRole('alert').getByText('cannot be reached').waitFor()
+    expect(await noneKnown.count()).toBe(0)
     const kept = await openAnother({ roles: ['server'], root, port: Number(new URL(first.url).port) })
     await kept.spawn('gambler')
     await page.locator('tbody tr', { hasText: 'gambler' }).waitFor()
@@ -400,6 +410,37 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await attention.getByText('The default model openai:gpt-5.4 is not available: OPENAI_API_KEY is not set').waitFor()
     await attention.getByRole('link', { name: 'Show' }).click()
     await attention.page().getByRole('heading', { name: 'Models' }).waitFor()
+    await person.leave()
+  })
+
+  it('reads problems of modules over the whole width, and that a provider is suspended', async () => {
+    const problems = ['first', 'second', 'third', 'fourth', 'fifth'].map(
+      n => `The ${n} problem of a module has a remedy`,
+    )
+    const troubled = definePlugin({
+      name: 'troubled',
+      setup: svc => svc.add(DaemonStatusParts, { name: 'troubled', read: async () => ({ problems }) }),
+    })
+    const other = await openAnother({ roles: ['server'], builtins: [troubled] })
+    await other.spawn('oracle')
+    const person = await visitor(browser, other)
+    const page = await person.open('#/')
+    const attention = page.getByRole('region', { name: 'Needs your attention' })
+    const first = (await attention.getByText(problems[0]!).boundingBox())!
+    // One line.
+    expect(first.height).toBeLessThan(40)
+    expect(await attention.getByText('problem of a module').count()).toBe(3)
+    await attention.getByText('2 more problems: svc daemon').waitFor()
+    await page.route('**/models', async route => {
+      const response = await route.fetch()
+      const overview = (await response.json()) as ModelsOverview
+      const traffic = { breaker: 'open', last_failure: 'HTTP 500: no answer' }
+      for (const provider of overview.providers) Object.assign(provider.traffic, traffic)
+      await route.fulfill({ response, json: overview })
+    })
+    await person.at('#/models')
+    await page.reload()
+    await page.getByRole('row', { name: 'sim suspended HTTP 500: no answer' }).waitFor()
     await person.leave()
   })
 

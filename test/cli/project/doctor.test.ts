@@ -166,7 +166,7 @@ describe('svc doctor', () => {
     expect(await checkOwner('svc.db-shm')).toEqual({
       level: 'fail',
       message: "/a b/it's/.svc/svc.db-shm cannot be read and written by this user",
-      remedy: `take ownership: sudo chown -R "$USER" '/a b/it'\\''s/.svc' && chmod -R u+rwX '/a b/it'\\''s/.svc'`,
+      remedy: `run svc as the user to whom it belongs, or take ownership: sudo chown -R "$USER" '/a b/it'\\''s/.svc' && chmod -R u+rwX '/a b/it'\\''s/.svc'`,
     })
     expect((await checkOwner('none', 0o644)).remedy).toMatch(/chmod go= '\/a b\/it'\\''s\/\.svc' '/)
     const says = (text: string) => ({ files: { readFile: async () => text } }) as never

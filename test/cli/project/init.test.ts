@@ -48,6 +48,13 @@ describe('svc init', () => {
     // Another user cannot see whether a daemon runs.
     const refused = `svc: ${join(dir.path, '.svc')} cannot be opened: this user may not; run svc as the user to whom it`
     expect(run(54_322, 'stop')).toMatchObject({ status: 1, stderr: expect.stringContaining(refused) })
+    const owner = 'run svc as the user to whom it belongs'
+    expect(run(54_322, 'status').stderr).toContain(`.svc/config.yaml: cannot be read (EACCES); ${owner}`)
+    const { stdout } = run(54_322, 'doctor')
+    expect(stdout.replace(/\s+/g, ' ')).toContain(
+      `.svc cannot be written by this user → ${owner}, or take ownership: sudo`,
+    )
+    expect(stdout).not.toMatch(/^ok +daemon/m)
   })
 
   it('makes the folder of a project private, and leaves the usual mode to new folders above it', async () => {

@@ -328,7 +328,7 @@ describe('the error of a plugin that cannot be loaded', () => {
       { kind: 'plugin_migrations', name: 'draft' },
     ])
     await expect(migrations(table, 'CREATE INDEX draft_by ON draft_row (id)')).rejects.toThrow(
-      'Step 2 of the migrations of draft did not run: no such table: main.draft_row.',
+      /^Step 2 of the migrations of draft \(\/.*\.ts\) did not run: no such table: main\.draft_row\.$/,
     )
     await expect(migrations(`${table}; SELECT 1`)).rejects.toThrow(/Step 1 of .* more than one statement/)
   })

@@ -10,6 +10,8 @@ import { MIGRATIONS } from '#migrations'
 import events from '#observability/events/index'
 import metrics from '#observability/metrics/index'
 import runs from '#observability/runs/index'
+import summary from '#observability/summary/index'
+import type { Summary } from '#observability/summary/schema'
 import type { RetentionReport } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import schedules from '#platform/schedules/index'
@@ -31,7 +33,7 @@ import { detail, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { goalAnswer } from '../safety/approvals-host.ts'
 
 const DAY = 86_400_000
-const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, runs, events, metrics, retention]
+const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, runs, events, metrics, summary, retention]
 
 /** Creates a test host with all modules that have data to remove; its heartbeat is not started. */
 async function testHostWithEverything(options: TestHostOptions = {}) {
@@ -369,10 +371,16 @@ describe('retention', () => {
       )
       return Promise.all(by)
     }
-    const before = await history()
+    const summed = async () => {
+      const since = new Date(from - DAY).toISOString()
+      const { model_calls, cost_usd } = (await home.kernel.invoke('summary.show', { since })) as Summary
+      return { model_calls, cost_usd }
+    }
+    const before = [await history(), await summed()]
+    expect(before[1]).toMatchObject({ model_calls: 200 })
     expect((await run(home)).rows).toMatchObject({ spend: 200 })
     expect(await count(home, 'spend')).toBeLessThan(50)
-    expect(await history()).toEqual(before)
+    expect([await history(), await summed()]).toEqual(before)
   })
 
   it('keeps each call of a goal that is active or ended lately, so that its cost is complete or absent', async () => {

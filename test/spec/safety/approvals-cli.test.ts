@@ -54,6 +54,26 @@ async function posting(
 }
 
 describe('svc approvals, approve and deny', () => {
+  it('show short arguments before long ones, also where the summary cuts them', async () => {
+    const write = toolCall('file_write', { content: 'high water '.repeat(50), path: 'tides.md' })
+    await using server = await modelServer({
+      script: ({ prompt }) => (prompt.includes('Goal: ') ? write : text('{"goal": "Write down the tides"}')),
+    })
+    await using dir = await project({
+      '.svc/config.yaml': 'daemon:\n  heartbeat: 0.2\napproval:\n  enabled: true\n  require_for: [file_write]\n',
+    })
+    const env = { OPENAI_BASE_URL: server.url, OPENAI_API_KEY: 'test-key', OPENAI_MODEL: 'scripted' }
+    const stdoutOf = async (words: string[]) => (await svc(words, { cwd: dir.path, env })).stdout
+    await stdoutOf(['spawn', 'coder'])
+    await using _daemon = new RunningSvc(['start'], { cwd: dir.path, env })
+    await vi.waitUntil(async () => (await stdoutOf(['approvals'])).startsWith('ap-'), {
+      timeout: 20_000,
+      interval: 100,
+    })
+    for (const words of [['approvals'], ['summary']])
+      expect(await stdoutOf(words)).toContain('{"path":"tides.md","content":"high water ')
+  })
+
   it('show pending calls with escaped control characters and decide them, with and without a daemon', async () => {
     await using host = await posting([HOSTILE, 'bob', 'cy'])
     const { options } = host

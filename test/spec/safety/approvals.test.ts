@@ -225,8 +225,10 @@ describe('a gated tool', () => {
     await decide(home, (await waitForPendingCall(home)).approval_id, { decision: 'deny' })
     await waitForCompletedGoal(home)
     expect(lines).toEqual([
-      'called send, which did not run: {"to":{}}',
-      expect.stringMatching(/^called send, which did not run: .*"ann"/),
+      expect.stringMatching(
+        /^called send, which did not run: \{"to":\{\}\} → Error: .*to: must be a string, not an object/,
+      ),
+      expect.stringMatching(/^called send, which did not run: .*"ann".* → .*denied/),
       'used file_read, which failed: {"path":"none"}',
     ])
   })

@@ -67,7 +67,9 @@ export async function pursue(
   })
   // The next cycle would repeat the same calls, so the agent rests as after a failure, longer each time.
   if (end.status === 'repeating')
-    throw end.problem ? new UnusableAnswersError({ problem: end.problem }) : new RepeatingError({ calls: end.calls })
+    throw end.problem
+      ? new UnusableAnswersError({ problem: end.problem })
+      : new RepeatingError({ ...goal, calls: end.calls })
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
     cycle.effects.push(...goalEnding(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
@@ -119,8 +121,8 @@ const RepeatingError = defineError({
   code: 'repeating',
   status: 500,
   title: 'Repeated tool calls',
-  message: (p: { calls: string }) =>
-    `The agent made the same calls three times in a row, with the same result: ${p.calls}.`,
+  message: (p: { calls: string; agent_id: string; goal_id: string }) =>
+    `The agent made the same calls three times in a row, with the same result: ${p.calls}. It tries again later; to help it: svc nudge ${p.agent_id} "…", or to end the goal: svc goals abandon ${p.goal_id}`,
 })
 
 const UnusableAnswersError = defineError({

@@ -18,7 +18,8 @@ export function line(goal: Goal): string {
   const ended = [goal.unconfirmed && NOT_CONFIRMED, short(result ?? '')].filter(Boolean).join(': ')
   const more = status === 'active' ? progress(goal) : ended
   const at = completed_at ? `${completed_at.slice(0, 16).replace('T', ' ')}  ` : ''
-  return `${markOf(goal)} ${goal_id}  ${at}${short(objective)}${more ? `: ${more}` : ''}`
+  const beginning = `${markOf(goal)} ${goal_id}  ${at}${short(objective)}`
+  return more ? `${beginning.replace(/[.:]$/, '')}: ${more}` : beginning
 }
 
 function markOf({ status, unconfirmed }: Goal): string {

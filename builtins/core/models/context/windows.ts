@@ -74,6 +74,8 @@ export class ContextWindows {
   readonly #learned: LearnedModels
   readonly #answers = new Map<string, WindowAnswer>()
   readonly #conversations = new Map<string, Conversation>()
+  /** Most tokens that the provider counted for one request, by model. */
+  readonly #mostCounted = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels) {
     this.#clock = clock
@@ -150,8 +152,12 @@ export class ContextWindows {
     const { last } = conversation
     const { input_tokens } = spend
     conversation.last = { estimate, counted: input_tokens }
+    const most = Math.max(input_tokens, this.#mostCounted.get(target.id) ?? 0)
+    this.#mostCounted.set(target.id, most)
     const hasGrown = last !== undefined && estimate >= last.estimate + MIN_GROWTH
-    const isCut = hasGrown && input_tokens === last.counted && input_tokens < estimate * CUT_SHARE
+    // Two requests may have one count by chance; a window is also the most that was counted for any request.
+    const isSame = hasGrown && input_tokens === last.counted && input_tokens === most
+    const isCut = isSame && input_tokens < estimate * CUT_SHARE
     if (isCut && input_tokens >= SMALLEST_WINDOW) {
       conversation.ratio = Math.max(conversation.ratio, 1)
       return input_tokens

@@ -13,3 +13,6 @@ export const QUERIES = {
   alarms: `SELECT alarm_id AS word, description AS about FROM alarms_view WHERE status = 'pending' ORDER BY fire_at LIMIT ${MAX_WORDS}`,
   models: `SELECT DISTINCT model AS word, '' AS about FROM spend_view ORDER BY model LIMIT ${MAX_WORDS}`,
 } as const
+
+/** Names of all agents, for the log, whose lines have ids. */
+export const AGENT_NAMES = 'SELECT agent_id, name FROM agents_view'

@@ -1,7 +1,7 @@
-import type { Kernel } from '#kernel'
+import { type Kernel, type PluginState, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import type { OperationRef } from '../contract.ts'
+import { DaemonAnswerError, ModuleDisabledError, type OperationRef } from '../contract.ts'
 import { askDaemon } from './ask-daemon.ts'
 import { invokeMasked } from './invoke-masked.ts'
 import { openReading } from './open-reading.ts'
@@ -33,10 +33,14 @@ export class Calls implements AsyncDisposable {
    * @throws what the operation throws
    */
   async call<T>(operation: OperationRef, input: Input = {}, signal?: AbortSignal): Promise<T> {
-    const answer = await askDaemon(this.#root, operation, input, this.#context, signal)
-    if (answer) return answer.output as T
-    const kernel = await this.#here(operation.http?.method === 'GET' ? 'reading' : 'acting')
-    return invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
+    try {
+      const answer = await askDaemon(this.#root, operation, input, this.#context, signal)
+      if (answer) return answer.output as T
+      const kernel = await this.#here(operation.http?.method === 'GET' ? 'reading' : 'acting')
+      return await invokeMasked<T>(kernel, operation.name, input, signal ? { signal } : {})
+    } catch (error) {
+      throw await explainUnknown(error, operation.name, this.#root, this.#context)
+    }
   }
 
   /** Runs an operation that streams. */
@@ -61,4 +65,24 @@ export class Calls implements AsyncDisposable {
     opened.catch(() => this.#kernels.delete(purpose))
     return opened
   }
+}
+
+/** Codes of the answers to an operation that does not exist: in this process, and over the daemon's socket. */
+const [UNKNOWN_HERE, UNKNOWN_TO_DAEMON] = ['unknown_operation', 'not_found']
+const LIST = operationRef('plugins.list', 'GET', '/plugins')
+const UNKNOWN_COMMAND = 'it does not know this command, as an older version may; restart it with: svc restart'
+
+/** Returns why an operation does not exist: its module is disabled, or the daemon is older. Returns other errors unchanged. */
+export async function explainUnknown(error: unknown, name: string, root: string, context: Context): Promise<unknown> {
+  const { owners = {}, commands } = context.tree
+  const module = owners[name]
+  const code = error instanceof SvcError ? error.code : ''
+  // The list of plugins says why, so there is no reason for itself.
+  if (!module || name === LIST.name || (code !== UNKNOWN_HERE && code !== UNKNOWN_TO_DAEMON)) return error
+  await using calls = new Calls(root, context)
+  const plugins = await calls.call<PluginState[]>(LIST).catch(() => [])
+  const off = plugins.find(plugin => plugin.name === module && plugin.state === 'disabled')
+  const command = commands.find(({ operation }) => operation?.name === name)?.path.join(' ') ?? name
+  if (off) return new ModuleDisabledError({ command, module, reason: off.error })
+  return code === UNKNOWN_TO_DAEMON ? new DaemonAnswerError({ problem: UNKNOWN_COMMAND }) : error
 }

@@ -1,7 +1,13 @@
 import { errorMessage, type Kernel, type Operation, type Role, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import { type CommandSpec, DaemonAnswerError, NeedsDaemonError, type OperationRef } from '../contract.ts'
+import {
+  type CommandSpec,
+  DaemonAnswerError,
+  ModuleDisabledError,
+  NeedsDaemonError,
+  type OperationRef,
+} from '../contract.ts'
 import { hiddenLine } from '../parsing/hidden.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
 import { openWithWarnings } from '../process/warnings.ts'
@@ -27,7 +33,7 @@ export async function runOperation(
   const { name, rendered, judged, endless } = spec.operation!
   if (name === 'plugins.check' && !isChild(context)) return checkInChild(root, input, context)
   if (name === 'config.set' && (await runsPlugins(root, context))) return setInChild(root, spec, input, context)
-  const exit = await interruptible(ports.clock, async signal => {
+  const run = async (signal: AbortSignal) => {
     const isShown = rendered && !json
     const isReading = spec.operation!.http?.method === 'GET' && narrowing(spec, input) === ''
     // The daemon also formats answers that are only read, so that this process loads nothing of the project.
@@ -47,6 +53,10 @@ export async function runOperation(
       if (!endless) throw error
       return reportStopped(error, context)
     })
+  }
+  const exit = await interruptible(ports.clock, run).catch(async error => {
+    const { explainUnknown } = await import('./calls.ts')
+    throw await explainUnknown(error, name, root, context)
   })
   const interruption = exit === INTERRUPTED ? interruptionOf(name, input) : undefined
   if (interruption) terminal.err(printable(interruption))

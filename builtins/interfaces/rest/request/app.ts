@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { invoke, type Operation, type OperationCall, Operations, type PluginHandle, parse } from '#kernel'
+import { HostToken, invoke, type Operation, type OperationCall, Operations, type PluginHandle, parse } from '#kernel'
 import { hiddenCount, noticeOf } from '#lib/list'
 import type { StreamEvent } from '#lib/stream'
 import { Daemon } from '#platform/daemon/contract'
@@ -58,7 +58,12 @@ export async function createApp(parts: AppParts, table: RouteTable): Promise<Fas
   const [{ fastify }, sse] = await Promise.all([import('fastify'), import('fastify-sse-v2')])
   // Loaders such as tsx return the default export of a CommonJS module in place of the module.
   const eventStreams = sse.FastifySSEPlugin ?? sse.default
-  const refuse = createRefusal(table)
+  const refuse = createRefusal(table, () =>
+    svc
+      .use(HostToken)
+      .list()
+      .flatMap(({ name, state }) => (state === 'disabled' ? name : [])),
+  )
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => sendError(svc, error, request, reply)
   const app = fastify({
     bodyLimit: BODY_LIMIT,

@@ -7,16 +7,16 @@ type Refuse = (request: FastifyRequest, reply: FastifyReply) => never
 /**
  * Creates the answer to a request without a route: not found, or the methods that its path has (RFC 9110, 15.5.6).
  * These are looked up on demand, so that the other methods of each path need no routes.
- * @returns a function that throws RouteNotFoundError or MethodNotAllowedError
+ * @param disabled returns the disabled modules @returns a function that throws RouteNotFoundError or MethodNotAllowedError
  */
-export function createRefusal(table: RouteTable): Refuse {
+export function createRefusal(table: RouteTable, disabled: () => readonly string[]): Refuse {
   let places: Place[] | undefined
   return (request, reply) => {
     const path = pathOf(request)
     places ??= placesOf(table).sort((a, b) => a.parameters - b.parameters)
     const place = places.find(({ pattern }) => pattern.test(path))
     // The method exists, so the request was refused for another reason, such as a name that is too long.
-    if (!place || place.methods.has(request.method)) throw new RouteNotFoundError({ path })
+    if (!place || place.methods.has(request.method)) throw new RouteNotFoundError({ path, disabled: disabled() })
     return notAllowed(place, request, reply)
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock, Ports } from '#kernel'
-import { DiskFullError } from '#lib/errors'
+import { DiskFailedError, DiskFullError } from '#lib/errors'
 import {
   inContext,
   type RecordingBackend,
@@ -12,7 +12,6 @@ import {
   DATABASE_FULL,
   DatabaseLockedError,
   DatabaseUnusableError,
-  DiskFailedError,
   type Statement,
 } from '../contract.ts'
 import { isDamage, unusable } from './damage.ts'
@@ -354,7 +353,8 @@ function toStoreError(file: string, error: unknown): unknown {
   // SQLite's shared memory needs disk space too, and a copy is read-only because the disk is full.
   if (code === 'SQLITE_READONLY' || code.startsWith('SQLITE_FULL') || code === 'SQLITE_IOERR_SHMSIZE')
     return new DiskFullError(DATABASE_FULL, { cause: error, retryAfter: 5 })
-  if (code.startsWith('SQLITE_IOERR')) return new DiskFailedError({ problem: code }, { cause: error, retryAfter: 5 })
+  if (code.startsWith('SQLITE_IOERR'))
+    return new DiskFailedError({ what: DATABASE_FULL.what, problem: code }, { cause: error, retryAfter: 5 })
   return isDamage(code) ? unusable(file, error) : error
 }
 

@@ -164,6 +164,10 @@ describe('loop detection', () => {
     expect(await detail(home, id)).toMatchObject({
       error: expect.stringMatching(/same calls three times in a row.*list_dir/),
     })
+    const [goal] = await goalsOf(home, id)
+    expect((await detail(home, id)).error).toContain(
+      `It tries again later; to help it: svc nudge ${id} "…", or to end the goal: svc goals abandon ${goal!.goal_id}`,
+    )
     const first = await detail(home, id)
     expect(Date.parse(String(first.next.at)) - home.clock.ms()).toBe(20_000)
     const failed = until(home, 'cycle_end', ({ result }) => result === 'error')
@@ -366,7 +370,9 @@ describe('the reason why an agent does nothing', () => {
     home.kernel.heartbeat.start()
     await until(() => home.server.requests.length === 1)
     const second = await spawn(home)
-    expect((await why(home, first)).reason).toBe('Its cycle runs now.')
+    expect((await why(home, first)).reason).toMatch(
+      /^Its cycle runs now: it waits for openai:\S+ since 20[-\d]+T[:.\d]+Z\.$/,
+    )
     expect((await why(home, second)).reason).toMatch(/max_concurrent_agents is 1/)
   })
 })

@@ -141,6 +141,17 @@ test('a request that another tokenizer may have counted below the window does no
   expect(host.logged('read at most')).toEqual([])
 })
 
+test('two requests that happen to have one count do not count as a cut if the server has read more', async () => {
+  const counted = [6_000, 1_800, 1_800]
+  const { ask, sizes, host } = await localHost('llamacpp', {}, () =>
+    text('Done.', { usage: { prompt_tokens: counted.shift()!, completion_tokens: 5 } }),
+  )
+  for (const tokens of [5_500, 2_500, 2_600]) await ask(tokens)
+  expect(host.logged('read at most')).toEqual([])
+  await ask(5_500)
+  expect(sizes()[3]).toBeGreaterThan(5_000)
+})
+
 test('a constant usage that no context window explains does not count as a cut', async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 5 }
   const { ask, sizes, host } = await localHost('ollama', {}, () => text('Done.', { usage }))

@@ -1,4 +1,6 @@
-import type { HandWritten } from '../../context.ts'
+import { join } from 'node:path'
+import { AGENT_NAMES } from '../../completion/repository.ts'
+import type { Context, HandWritten } from '../../context.ts'
 import { forPeople, type LogLine } from '../../process/journal.ts'
 import { LogFile } from '../../process/log-file.ts'
 import { findProject } from '../../project/project.ts'
@@ -16,12 +18,16 @@ const logs: HandWritten = async ({ lines = 50, follow, agent, plugin, level = 'd
   const root = await findProject(ports, named)
   const log = new LogFile(root, ports)
   const mask = await lineMasker(root, ports)
+  const ids = agent === undefined ? [] : await idsOf(String(agent), root, context)
   const isWanted = (line: string) => {
     const entry = read(line)
     if (!entry) return agent === undefined && plugin === undefined && least <= LEVELS.debug!
     return (
       entry.level >= least &&
-      (agent === undefined || entry.agent_id === agent || entry.agent_id?.startsWith(`${agent}-`) === true) &&
+      (agent === undefined ||
+        entry.agent_id === agent ||
+        entry.agent_id?.startsWith(`${agent}-`) === true ||
+        ids.includes(entry.agent_id)) &&
       (plugin === undefined || entry.plugin === plugin)
     )
   }
@@ -45,6 +51,13 @@ const logs: HandWritten = async ({ lines = 50, follow, agent, plugin, level = 'd
   })
 }
 export default logs
+
+/** Returns the ids of the agents with a name; none if the database cannot be read now. */
+async function idsOf(name: string, root: string, { program, ports }: Context): Promise<unknown[]> {
+  const { peek } = await program.peek()
+  const agents = await peek(join(root, '.svc', 'svc.db'), AGENT_NAMES, ports)
+  return agents.filter(agent => agent.name === name).map(({ agent_id }) => agent_id)
+}
 
 function read(line: string): LogLine | undefined {
   try {
