@@ -50,7 +50,7 @@ describe('walks through the sources', async () => {
   it.each([
     ['nudge', { files: 37, entries: 235, changes: 65 }],
     ['pursuit', { files: 202, entries: 3_307, changes: 934 }],
-    ['approval', { files: 41, entries: 268, changes: 78 }],
+    ['approval', { files: 37, entries: 247, changes: 69 }],
   ])('the walk %s does not exceed its bounds', (name, bounds) => {
     const { files, entries, changes } = walk(name)
     console.log(`${name}: ${files} files, ${entries} entries, ${changes} changes of module`)

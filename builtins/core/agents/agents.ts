@@ -47,6 +47,7 @@ import {
   leasesOver,
   listAgents,
   listAlive,
+  listNames,
   listPeers,
   listSummaries,
   nudgesDelivered,
@@ -99,18 +100,12 @@ export class AgentDirectory implements Agents {
   async #find(ref: string, over: number, asker?: string): Promise<AgentRow> {
     const [agent, ...others] = await findAgents(this.#store, ref, over)
     if (!agent) {
-      if (asker === undefined) throw new AgentNotFoundError({ ref, known: await this.#knownNames(over) })
+      if (asker === undefined) throw new AgentNotFoundError({ ref, known: await listNames(this.#store, COMPARED) })
       const others = await this.listOthers(asker, NAMED)
       throw new AgentNotFoundError({ ref, others: others.map(({ agent_id, name }) => `${agent_id} (${name})`) })
     }
     if (others.length > 0) throw new AmbiguousAgentError({ ref, ids: [agent, ...others].map(each => each.agent_id) })
     return agent
-  }
-
-  /** Returns names and ids that may have been meant. */
-  async #knownNames(over: number): Promise<string[]> {
-    const agents = await listAgents(this.#store, over, COMPARED, 0)
-    return [...new Set(agents.flatMap(({ agent_id, name }) => [name, agent_id]))]
   }
 
   list({ limit, offset = 0 }: AgentPage): Promise<AgentRow[]> {

@@ -63,6 +63,15 @@ export async function listAgents(store: Store, over: number, limit: number, offs
   return (await store.all<StoredAgent>(`${ROW} ${BY_AGE} LIMIT ? OFFSET ?`, [over, limit, offset])).map(agentOf)
 }
 
+/** Returns the names and ids of live agents, the newest first, of at most `limit` agents. */
+export async function listNames(store: Store, limit: number): Promise<string[]> {
+  const agents = await store.all<{ agent_id: string; name: string }>(
+    'SELECT agent_id, name FROM agents WHERE died_at IS NULL ORDER BY spawned_at DESC LIMIT ?',
+    [limit],
+  )
+  return [...new Set(agents.flatMap(({ agent_id, name }) => [name, agent_id]))]
+}
+
 /** A summary, with the cursor at which the next page of the list begins. */
 export interface SummaryRow extends AgentSummary {
   failures: number

@@ -52,6 +52,11 @@ function conditionOf({ agent_id, status }: QuestionFilter): { where: string; par
   return { where, params: parts.map(([, param]) => param) }
 }
 
+/** Returns whether the project has an agent with this id. */
+export async function hasAgent(store: Store, agent_id: string): Promise<boolean> {
+  return (await store.get('SELECT 1 FROM agents_view WHERE agent_id = ?', [agent_id])) !== undefined
+}
+
 export async function findQuestion(store: Store, question_id: string): Promise<Question | undefined> {
   const row = await store.get<QuestionRow>(`${SELECT} WHERE question_id = ?`, [question_id])
   return row && questionView(row)

@@ -1,5 +1,5 @@
 import type { BlockReason } from '#core/agents/contract'
-import { CallObservers } from '#core/models/contract'
+import { Models } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
 import { isoTime, Store } from '#platform/store/contract'
 import { OwnCommands } from '../acceptance/commands.ts'
@@ -12,22 +12,12 @@ const MOST_ASKS = 3
 
 /** Names the model that a cycle of this process waits for. */
 function modelReason(svc: PluginHandle): BlockReason {
-  const calls = new Map<string, { agent_id: string; model: string; since: number }>()
-  svc.add(CallObservers, {
-    name: 'goals',
-    began({ call_id, model, call: { purpose } }) {
-      // A task may call the model beside the cycle.
-      if (purpose.agent_id !== null && purpose.task_id === undefined)
-        calls.set(call_id, { agent_id: purpose.agent_id, model, since: svc.clock.ms() })
-      return () => void calls.delete(call_id)
-    },
-  })
   return {
     name: 'model',
     stage: 1.6,
     async why({ agent_id, status }) {
       if (status !== 'working' || svc.heartbeat.fault !== undefined) return undefined
-      const call = [...calls.values()].find(each => each.agent_id === agent_id)
+      const call = svc.use(Models).findRunning?.(agent_id)
       if (!call) return undefined
       return { reason: `Its cycle runs now: it waits for ${call.model} since ${isoTime(call.since)}.`, at: null }
     },

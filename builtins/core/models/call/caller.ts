@@ -20,6 +20,7 @@ import {
   modelOf,
   type ObservedCall,
   type ObservedEnd,
+  type RunningCall,
   type Spend,
   type SummaryDue,
 } from '../contract.ts'
@@ -59,6 +60,8 @@ export class Caller {
   readonly #parts: CallerParts
   readonly #abilities: Abilities
   readonly #context: ContextEngine
+  /** Calls that run now, by id. */
+  readonly #running = new Map<string, CallPurpose & { model: string; began: number }>()
 
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
@@ -138,7 +141,7 @@ export class Caller {
         // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
         const failover_from = silent[0]?.model
-        const settings = { shown, share, failover_from, onWait }
+        const settings = { shown, share, failover_from, onWait, began }
         const parametrized = await this.#withParameters(target, call)
         const wholeCall = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
         return await this.#context.call(target, wholeCall, sent => this.#ask(target, sent, settings))
@@ -176,7 +179,11 @@ export class Caller {
   async #ask(
     target: Target,
     call: ModelCall,
-    { onWait, ...settings }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'>,
+    {
+      onWait,
+      began,
+      ...settings
+    }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'> & { began: number },
   ): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, governorOf } = this.#parts
@@ -205,6 +212,7 @@ export class Caller {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
     const ended = this.#observe({ call_id, model: target.id, call })
+    this.#running.set(call_id, { ...purpose, model: target.id, began })
     const answer = await callModel(call, this.#abilities.adapt(target), {
       ...config,
       max_retries: retries.max_retries,
@@ -219,14 +227,23 @@ export class Caller {
       ...chunkTimeouts({ ...config, total_timeout: settings.share }, target.provider),
       governor: governorOf(target.provider.name),
     }).catch(async error => {
+      this.#running.delete(call_id)
       ended({ error })
       await settle((error as { spend?: Spend | null }).spend ?? null, false)
       throw error
     })
+    this.#running.delete(call_id)
     ended({ answer })
     await settle(answer.spend, true)
     tellRepairs(answer, purpose, log)
     return held ? answer : Object.freeze({ ...answer, spend: Object.freeze({ ...answer.spend, held }) })
+  }
+
+  /** Returns the running call of an agent's cycle. A task may call the model beside it. */
+  findRunning(agent_id: string): RunningCall | undefined {
+    const { clock } = this.#svc
+    const call = [...this.#running.values()].find(each => each.agent_id === agent_id && each.task_id === undefined)
+    return call && { model: call.model, since: clock.ms() - (clock.monotonic() - call.began) }
   }
 
   /** @returns a function that reports the end to the observers */
