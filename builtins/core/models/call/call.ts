@@ -162,7 +162,7 @@ export async function callModel(call: ModelCall, to: AdaptedTarget, settings: Ca
       shown.beginAttempt()
       try {
         await (form === 'stream' ? receiveStream : receiveWhole)(talk, total.signal, received, pass)
-        refuseWithheld(to, received)
+        if (received.finish_reason === 'content_filter') refuseWithheld(to, received)
         pass.leave('answered')
         crashPoint?.('model answered')
         received.text = received.text.toWellFormed()
@@ -249,8 +249,8 @@ async function receiveWhole({ to, request }: CallState, signal: AbortSignal, rec
  * Throws when a content filter left nothing of the answer. It would leave nothing of the next one either, so this is a
  * refusal and no empty answer.
  */
-function refuseWithheld(to: Target, { finish_reason, text, tool_calls }: ReceivedCall): void {
-  if (finish_reason !== 'content_filter' || text.trim() !== '' || tool_calls.length > 0) return
+function refuseWithheld(to: Target, { text, tool_calls }: ReceivedCall): void {
+  if (text.trim() !== '' || tool_calls.length > 0) return
   const problem = `a content filter withheld its answer; ${CONTENT_REMEDY}`
   throw fault(to, problem, { kind: 'content_policy', transient: false })
 }
