@@ -58,7 +58,7 @@ export const GoalsConfig = z.object({
     .default(true)
     .meta({ reload: 'applied' })
     .describe(
-      'Whether an idle agent that found nothing to do, or abandoned its last three goals, is asked for a goal less and less often while nothing changes',
+      'Whether an idle agent that found nothing to do, or whose last three own goals were abandoned or ended without a tool call, is asked for a goal less and less often while nothing changes',
     ),
   idle_backoff_limit: z
     .number()

@@ -250,6 +250,7 @@ export const PingPongError = defineError({
   message: (p: { from: string; to: string; problem: string }) =>
     `The message from ${p.from} to ${p.to} was not sent: ${p.problem}. Act on what is known, or ask another agent.`,
 })
+/** A reply went to a message that takes none; the remedy names the message that its sender waits for, if there is one. */
 export const NoReplyExpectedError = defineError({
   code: 'no_reply_expected',
   status: 409,

@@ -171,14 +171,16 @@ export interface NoGoal {
   refused: string | null
 }
 
-/** Number of its own goals in a row that an agent abandons before it rests. */
-const FRUITLESS = 3
+/** Number of its own goals in a row that led to nothing, after which an agent rests. */
+const MAX_FRUITLESS = 3
+/** Number of steps of a goal that ended by text alone: the answer, and its repetition when asked for a call. */
+const STEPS_OF_TEXT = 2
 /** Beginning of the reason of such a rest. */
 export const RESTS = 'It rests, because the last'
 
 /**
- * Lets an agent rest before it chooses another goal when it abandoned its last ones, so that one that can reach nothing
- * does not spend at each heartbeat. The rest doubles with each such goal.
+ * Lets an agent rest before it chooses another goal when its last ones led to nothing, so that one whose model cannot
+ * work does not spend at each heartbeat. The rest doubles with each such goal.
  * @param newest its newest goals, newest first
  * @returns undefined when it need not rest, or did since its last goal
  */
@@ -189,12 +191,17 @@ export function restAfterFailures(
   { world, wakes, isRecorded }: IdleState,
   newest: readonly GoalRow[],
 ): Effect | undefined {
-  const other = newest.findIndex(({ status, origin }) => status !== 'abandoned' || origin !== 'generated')
+  const other = newest.findIndex(goal => !isFruitless(goal))
   const failed = other === -1 ? newest.length : other
-  if (!config.idle_backoff || isRecorded || failed < FRUITLESS) return undefined
-  const said = `${RESTS} ${failed} goals that it chose were abandoned.`
-  const rest = restTime(svc, config, failed - FRUITLESS + 1)
+  if (!config.idle_backoff || isRecorded || failed < MAX_FRUITLESS) return undefined
+  const said = `${RESTS} ${failed} goals that it chose were abandoned, or ended without a tool call.`
+  const rest = restTime(svc, config, failed - MAX_FRUITLESS + 1)
   return fellAsleep({ agent_id, times: 0, world, wakes, rest, said, refused: null })
+}
+
+function isFruitless({ origin, status, unconfirmed, steps_completed }: GoalRow): boolean {
+  if (origin !== 'generated') return false
+  return status === 'abandoned' || (unconfirmed === 1 && steps_completed <= STEPS_OF_TEXT)
 }
 
 /** Returns how long an agent rests after an event that happened a number of times in a row, in milliseconds. */

@@ -33,6 +33,10 @@ import { LoadingWait } from './loading.ts'
 import { ShownText } from './shown-text.ts'
 import { boundOf, priceStateOf } from './spend.ts'
 
+/** `began`: begin of the call, also of those to earlier models, by the monotonic clock. */
+type AttemptSettings = Pick<CallSettings, 'shown' | 'share' | 'failover_from'> &
+  Pick<Queue, 'onWait'> & { began: number }
+
 export interface CallerParts {
   config: ModelConfig
   retries: { readonly max_retries: number }
@@ -176,15 +180,7 @@ export class Caller {
     }
   }
 
-  async #ask(
-    target: Target,
-    call: ModelCall,
-    {
-      onWait,
-      began,
-      ...settings
-    }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'> & { began: number },
-  ): Promise<ModelAnswer> {
+  async #ask(target: Target, call: ModelCall, { onWait, began, ...settings }: AttemptSettings): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, governorOf } = this.#parts
     const price = target.facts.price === 'unknown' ? undefined : target.facts.price

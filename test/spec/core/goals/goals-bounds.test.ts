@@ -41,7 +41,7 @@ async function small(step: (request: ModelServerRequest, n: number) => Reply, fi
 }
 
 it('skills of a megabyte are cut, say how much is missing, and leave every rule and short skill in the prompt', async () => {
-  const long = Array.from({ length: 17 }, (_, n) => `long-${n}`)
+  const long = Array.from({ length: 15 }, (_, n) => `long-${n}`)
   const text = 'Words of a long skill. '.repeat(2_700)
   await using home = await small(() => finish('Done.'), {
     'profiles/worker.yaml': `${PROFILE}skills: [${[...long, 'short'].join(', ')}]\nsystem_prompt: Write in British English.\n`,
@@ -51,7 +51,7 @@ it('skills of a megabyte are cut, say how much is missing, and leave every rule 
   expect((await firstEnded(home, home.id)).result).toBe('Done.')
   expect(home.server.refusals).toEqual([])
   const system = String(home.steps()[0]!.body.messages[0]!.content)
-  expect(system.match(/of 62\d{3} characters left out to fit the model's context/g)).toHaveLength(17)
+  expect(system.match(/of 62\d{3} characters left out to fit the model's context/g)).toHaveLength(15)
   for (const kept of [
     ...long.map(name => `# Skill ${name}`),
     'Role: does what the script says',

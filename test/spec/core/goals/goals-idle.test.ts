@@ -99,43 +99,48 @@ describe('an idle agent whose model found nothing to do', () => {
     )
   })
 
-  it('rests longer and longer while it abandons the goals that it chose, unless it gets a message or other settings', async () => {
-    let goals = 0
-    const giveUp = toolCall('finish_goal', { reached: false, summary: 'I have no sources.' })
-    await using home = await testHostWithModel(
-      request => (asksForGoal(request) ? goalAnswer(`Investigate the history of place ${++goals}`) : giveUp),
-      { config: {} },
-    )
-    const id = await spawn(home)
-    home.kernel.heartbeat.start()
-    await until(async () => (await goalsOf(home, id))[0]?.status === 'abandoned')
-    const heartbeatsUntilGoal = async (most: number) => {
-      const before = goals
-      for (let n = 1; n <= most; n++) {
-        await runHeartbeat(home)
-        await waitUntilIdle(home)
-        if (goals > before) return n
+  it.each([
+    ['abandons', toolCall('finish_goal', { reached: false, summary: 'I have no sources.' })],
+    ['only talks about', text('I will now think about the next step.')],
+  ])(
+    'rests longer and longer while it %s the goals that it chose, unless it gets a message or other settings',
+    async (_, giveUp) => {
+      let goals = 0
+      await using home = await testHostWithModel(
+        request => (asksForGoal(request) ? goalAnswer(`Investigate the history of place ${++goals}`) : giveUp),
+        { config: {} },
+      )
+      const id = await spawn(home)
+      home.kernel.heartbeat.start()
+      await until(async () => ((await goalsOf(home, id))[0]?.status ?? 'active') !== 'active')
+      const heartbeatsUntilGoal = async (most: number) => {
+        const before = goals
+        for (let n = 1; n <= most; n++) {
+          await runHeartbeat(home)
+          await waitUntilIdle(home)
+          if (goals > before) return n
+        }
+        return Number.POSITIVE_INFINITY
       }
-      return Number.POSITIVE_INFINITY
-    }
-    const waits: number[] = []
-    for (let n = 0; n < 5; n++) waits.push(await heartbeatsUntilGoal(20))
-    expect(waits).toEqual([1, 1, 3, 5, 9])
-    await runHeartbeat(home)
-    const why = (await home.kernel.invoke('agents.why', { id })) as NextRun
-    expect(why.reason).toContain('It rests, because the last 6 goals that it chose were abandoned.')
-    expect(why.at).not.toBeNull()
-    await home.kernel.config.patch({ daemon: { tool_timeout: 7 } })
-    expect(await heartbeatsUntilGoal(2)).toBe(1)
-    await runHeartbeat(home)
-    await home.kernel.invoke('agents.nudge', { id, message: 'There are sources now.' })
-    expect(await heartbeatsUntilGoal(2)).toBe(1)
-    const asked = home.server.requests.filter(asksForGoal)
-    expect(asked[3]!.prompt).toContain(
-      'You abandoned your last goals: choose one that your tools can reach for certain',
-    )
-    expect(asked[2]!.prompt).not.toContain('You abandoned your last goals')
-  })
+      const waits: number[] = []
+      for (let n = 0; n < 5; n++) waits.push(await heartbeatsUntilGoal(20))
+      expect(waits).toEqual([1, 1, 3, 5, 9])
+      await runHeartbeat(home)
+      const why = (await home.kernel.invoke('agents.why', { id })) as NextRun
+      expect(why.reason).toContain(
+        'It rests, because the last 6 goals that it chose were abandoned, or ended without a tool call.',
+      )
+      expect(why.at).not.toBeNull()
+      await home.kernel.config.patch({ daemon: { tool_timeout: 7 } })
+      expect(await heartbeatsUntilGoal(2)).toBe(1)
+      await runHeartbeat(home)
+      await home.kernel.invoke('agents.nudge', { id, message: 'There are sources now.' })
+      expect(await heartbeatsUntilGoal(2)).toBe(1)
+      const asked = home.server.requests.filter(asksForGoal)
+      expect(asked[3]!.prompt).toContain('Your last goals led to nothing: choose one that you can reach for certain')
+      expect(asked[2]!.prompt).not.toContain('Your last goals led to nothing')
+    },
+  )
 
   it('starts its backoff again after it had something to do', async () => {
     await using home = await idle()
