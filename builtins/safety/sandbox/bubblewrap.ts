@@ -1,6 +1,7 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
-import type { Area } from './reach.ts'
+import { succeeds } from '#lib/succeeds'
+import { type Area, areaOf, type Guarded, isInside } from './reach.ts'
 
 /** System folders that programs need, mounted read-only. Missing ones are skipped. */
 const SYSTEM = ['/usr', '/opt', '/nix/store', '/gnu/store', '/run/current-system/sw']
@@ -28,8 +29,8 @@ const NETWORK = ['hosts', 'resolv.conf', 'host.conf', 'gai.conf', 'services', 'p
 export interface Wall {
   /** The folders within reach, with their real paths. */
   areas: readonly Area[]
-  /** Closed paths in these folders, which programs must not see. */
-  closed: readonly string[]
+  /** What programs must not use or change in these folders, in the same order. */
+  guarded: readonly Guarded[]
   cwd: string
   network: boolean
   read: readonly string[]
@@ -43,7 +44,7 @@ export interface Wall {
  */
 export async function sandboxArguments(
   files: Ports['files'],
-  { areas, closed, cwd, network, read, write }: Wall,
+  { areas, guarded, cwd, network, read, write }: Wall,
 ): Promise<string[]> {
   const roots = await Promise.all(
     ROOTS.map(async path => {
@@ -52,9 +53,7 @@ export async function sandboxArguments(
     }),
   )
   const readable = [...SYSTEM, ...SETTINGS, ...(network ? NETWORK : []), ...read]
-  const shallowFirst = areas.toReversed()
-  const own = shallowFirst.filter(area => area.own || area.purpose === 'worktree')
-  const given = shallowFirst.filter(area => !own.includes(area))
+  const mounts = await Promise.all(areas.map((area, n) => mountsOf(files, areas, area, guarded[n]!)))
   return [
     '--unshare-user',
     '--unshare-all',
@@ -73,13 +72,11 @@ export async function sandboxArguments(
     ...roots.flat(),
     ...readable.flatMap(path => ['--ro-bind-try', path, path]),
     ...write.flatMap(path => ['--bind-try', path, path]),
-    ...given.flatMap(({ path, access }) => [access === 'read-write' ? '--bind' : '--ro-bind', path, path]),
-    ...(await Promise.all(given.map(area => repository(files, area)))).flat(),
-    ...(await Promise.all(closed.map(path => coveredPaths(files, path)))).flat(),
-    // Mounted after the covers, because the agent's own folder and worktree may lie in the closed `.svc` of a given
-    // project.
-    ...own.flatMap(({ path }) => ['--bind', path, path]),
-    ...(await Promise.all(own.filter(area => !area.own).map(area => repository(files, area)))).flat(),
+    // A mount of a folder hides those below it, so the deeper ones follow. The agent's own folder may lie in a closed one.
+    ...mounts
+      .flat()
+      .sort((a, b) => a.at.length - b.at.length)
+      .flatMap(({ args }) => args),
     // Prevents the program from creating files at paths outside the mounted folders.
     '--remount-ro',
     '/',
@@ -89,21 +86,103 @@ export async function sandboxArguments(
   ]
 }
 
-/** Returns mounts that protect a repository's settings and hooks: git runs them later with the operator's rights. */
-async function repository(files: Ports['files'], { path, access }: Area): Promise<string[]> {
-  const git = join(path, '.git')
-  const found = await files.lstat(git).catch(() => undefined)
-  if (access !== 'read-write' || !found?.isDirectory()) return []
-  // A mount of its own, so that `.git` cannot be renamed and replaced.
-  const kept = ['config', 'hooks'].flatMap(name => ['--ro-bind-try', join(git, name), join(git, name)])
-  return ['--bind', git, git, ...kept]
+interface Mount {
+  at: string
+  args: readonly string[]
 }
 
-/** Returns mounts that cover a closed path with an empty folder or file. */
-async function coveredPaths(files: Ports['files'], path: string): Promise<string[]> {
-  const found = await files.stat(path).catch(() => undefined)
-  if (!found) return []
-  return found.isDirectory() ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path]
+/** Returns the mounts of an area: the area itself, and what is protected in it. */
+async function mountsOf(
+  files: Ports['files'],
+  areas: readonly Area[],
+  area: Area,
+  { closed, missing, repositories }: Guarded,
+): Promise<Mount[]> {
+  const { path, access } = area
+  const isWritable = access === 'read-write'
+  const isOfArea = (at: string) => areaOf(areas, at) === area
+  const covers = await Promise.all(closed.filter(isOfArea).map(at => cover(files, at)))
+  const outer: Mount = { at: path, args: [isWritable ? '--bind' : '--ro-bind', path, path] }
+  if (!isWritable) return [outer, ...covers]
+  const kept = (await Promise.all(repositories.filter(isOfArea).map(git => repository(files, git)))).flat()
+  const hidden = await Promise.all(missing.filter(isOfArea).map(at => hide(files, at)))
+  const inside = [...covers, ...hidden, ...kept]
+  const inner = areas.filter(other => other !== area && isInside(other.path, path))
+  // Each folder above these is a mount of its own, so that it cannot be renamed, and what is below it replaced.
+  const above = new Set(
+    [...inside.map(({ at }) => at), ...inner.map(other => other.path)].flatMap(at => between(path, at)),
+  )
+  const pins = [...above].filter(isOfArea).map((at): Mount => ({ at, args: ['--bind', at, at] }))
+  return [outer, ...pins, ...inside]
+}
+
+/** Returns the folders above a path that lie below an area. */
+function between(area: string, path: string): string[] {
+  const above: string[] = []
+  for (let at = dirname(path); at !== area && isInside(at, area); at = dirname(at)) above.push(at)
+  return above
+}
+
+/** What makes git run programs, read other settings or use another repository. */
+const GIT_FILES = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir']
+/** Maximum number of folders searched for submodules and worktrees of one repository. */
+const MAX_SEARCHED = 2_000
+
+/** Returns mounts that protect a repository's settings and hooks: git runs them later with the operator's rights. */
+async function repository(files: Ports['files'], git: string): Promise<Mount[]> {
+  const readOnly = (at: string): Mount => ({ at, args: ['--ro-bind-try', at, at] })
+  const found = await files.lstat(git).catch(() => undefined)
+  if (!found?.isDirectory()) return found ? [readOnly(git)] : []
+  const mounts: Mount[] = []
+  for (const folder of await gitFolders(files, git)) {
+    const names: string[] = await files.readdir(folder).catch(() => [])
+    mounts.push(...GIT_FILES.filter(name => names.includes(name)).map(name => readOnly(join(folder, name))))
+    const hooks = join(folder, 'hooks')
+    if (names.includes('objects') && !names.includes('hooks'))
+      mounts.push({ at: hooks, args: ['--tmpfs', hooks, '--remount-ro', hooks] })
+  }
+  return mounts
+}
+
+/**
+ * Returns the files, absent now, by which a program could make git use other settings. No mount prevents that they are
+ * created, so they are removed when the program has ended.
+ */
+export async function absentRedirects(files: Ports['files'], guarded: readonly Guarded[]): Promise<string[]> {
+  const repositories = guarded.flatMap(each => each.repositories)
+  const folders = (await Promise.all(repositories.map(git => gitFolders(files, git)))).flat()
+  const paths = folders.map(folder => join(folder, 'commondir'))
+  const isThere = await Promise.all(paths.map(path => succeeds(files.lstat(path))))
+  return paths.filter((_, n) => !isThere[n])
+}
+
+/** Returns a repository's `.git`, and the folders of its worktrees and submodules in it. */
+async function gitFolders(files: Ports['files'], git: string): Promise<string[]> {
+  const found = [git]
+  const queue = [join(git, 'worktrees'), join(git, 'modules')]
+  for (let n = 0; n < Math.min(queue.length, MAX_SEARCHED); n++) {
+    const entries = await files.readdir(queue[n]!, { withFileTypes: true }).catch(() => [])
+    // The name of a submodule may contain slashes, so that its folder lies deeper.
+    if (entries.some(entry => entry.name === 'HEAD')) {
+      found.push(queue[n]!)
+      queue.push(join(queue[n]!, 'modules'))
+    } else queue.push(...entries.filter(entry => entry.isDirectory()).map(entry => join(queue[n]!, entry.name)))
+  }
+  return found
+}
+
+/** Returns the mount that covers a closed path with an empty folder or file. */
+async function cover(files: Ports['files'], at: string): Promise<Mount> {
+  const isFolder = (await files.stat(at).catch(() => undefined))?.isDirectory() ?? true
+  return { at, args: isFolder ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at] }
+}
+
+/** Returns the mount that keeps a program from creating a closed path; its empty folder or file stays. */
+async function hide(files: Ports['files'], at: string): Promise<Mount> {
+  // bubblewrap would create a file that its owner cannot edit.
+  if (at.endsWith('.yaml')) await files.writeFile(at, '', { flag: 'wx' }).catch(() => {})
+  else await files.mkdir(at).catch(() => {})
+  return cover(files, at)
 }
 
 /** Returns whether a program is in a system folder, which the sandbox shows anyway. */

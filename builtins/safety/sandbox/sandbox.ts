@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
-import { isOfSystem, sandboxArguments } from './bubblewrap.ts'
+import { absentRedirects, isOfSystem, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
@@ -20,7 +20,7 @@ import {
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
 import { cutMiddle, missingBytes, textOf } from './output.ts'
-import { areasOf, findClosedPaths } from './reach.ts'
+import { areasOf, searchArea } from './reach.ts'
 
 /**
  * Shell script that sets POSIX limits and then runs the program; arguments are not interpreted by the shell. File size
@@ -54,10 +54,10 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const command = await this.#wrapCommand(await this.#candidates(name), cwd, request)
+    const { command, redirects } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
-    const end = await runGroup(this.#svc.ports, {
+    const ended = runGroup(this.#svc.ports, {
       argv: [...limitArguments(limits), ...command, ...args],
       cwd,
       env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
@@ -68,6 +68,9 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
+    const end = await ended.finally(() =>
+      Promise.all(redirects.map(path => files.rm(path, { recursive: true, force: true }).catch(() => {}))),
+    )
     return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
   }
 
@@ -133,11 +136,15 @@ export class Processes implements Sandbox {
   }
 
   /**
-   * Returns the program to run, with the bubblewrap command before it where there is a sandbox. There the first visible
-   * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
+   * Returns the program to run, with the bubblewrap command before it where there is a sandbox, and the files to remove
+   * when it has ended. In a sandbox the first visible candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
    * @throws NoSandboxError, ProgramError
    */
-  async #wrapCommand(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
+  async #wrapCommand(
+    candidates: readonly string[],
+    cwd: string,
+    request: ProcessRequest,
+  ): Promise<{ command: string[]; redirects: string[] }> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
     if (first === undefined)
@@ -145,7 +152,7 @@ export class Processes implements Sandbox {
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
-      return [first]
+      return { command: [first], redirects: [] }
     }
     const { files } = this.#svc.ports
     const { network = this.#config.sandbox_network, write = [] } = request
@@ -158,8 +165,9 @@ export class Processes implements Sandbox {
         `it is ${first}, which is not visible inside the sandbox; the operator can add its folder to tools.sandbox_read`,
       )
     }
-    const closed = (await Promise.all(areas.map(area => findClosedPaths(files, area)))).flat()
-    return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write })), program]
+    const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
+    const wall = await sandboxArguments(files, { areas, guarded, cwd, network, read, write })
+    return { command: [found.path, ...wall, program], redirects: await absentRedirects(files, guarded) }
   }
 
   #findSandbox() {
@@ -174,7 +182,8 @@ export class Processes implements Sandbox {
     if (path === undefined) return { reason: 'bubblewrap (bwrap) is not installed' }
     const { root: cwd } = this.#svc.project
     const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
-    const nothing = { closed: [], network: false, read: [], write: [] }
+    const guarded = areas.map(() => ({ closed: [], missing: [], repositories: [] }))
+    const nothing = { guarded, network: false, read: [], write: [] }
     const sandbox = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
