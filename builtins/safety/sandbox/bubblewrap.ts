@@ -31,21 +31,29 @@ export interface Wall {
   areas: readonly Area[]
   /** What programs must not use or change in these folders, in the same order. */
   guarded: readonly Guarded[]
+  /** Programs that run now and may write in these folders. */
+  running: Iterable<Running>
   cwd: string
   network: boolean
   read: readonly string[]
   write: readonly string[]
 }
 
+/** A running program: the folders in which it may write, and the paths in them that it cannot replace. */
+export interface Running {
+  folders: readonly string[]
+  kept: ReadonlySet<string>
+}
+
 /**
  * Returns the bubblewrap command for a program: new namespaces for users, processes, network and the rest, no
  * capabilities, and an empty file system with only the system's programs and the folders within reach. No deny list is
- * needed, because our other files, sockets and processes are not visible.
+ * needed, because our other files, sockets and processes are not visible. Also returns which paths it cannot replace.
  */
 export async function sandboxArguments(
   files: Ports['files'],
-  { areas, guarded, cwd, network, read, write }: Wall,
-): Promise<string[]> {
+  { areas, guarded, running, cwd, network, read, write }: Wall,
+): Promise<{ args: string[]; kept: ReadonlySet<string> }> {
   const roots = await Promise.all(
     ROOTS.map(async path => {
       const target = await files.readlink(path).catch(() => undefined)
@@ -53,8 +61,14 @@ export async function sandboxArguments(
     }),
   )
   const readable = [...SYSTEM, ...SETTINGS, ...(network ? NETWORK : []), ...read]
-  const mounts = await Promise.all(areas.map((area, n) => mountsOf(files, areas, area, guarded[n]!)))
-  return [
+  const found = (await Promise.all(areas.map((area, n) => mountsOf(files, areas, area, guarded[n]!)))).flat()
+  // A program that runs could replace it by a link, and bubblewrap would mount what the link leads to.
+  const mayReplace = (at: string) =>
+    [...running].some(each => !each.kept.has(at) && each.folders.some(folder => isInside(at, folder)))
+  const mounts = found.filter(({ at, keeps }) => !keeps || !mayReplace(at))
+  // A mount of a folder hides those below it, so the deeper ones follow.
+  const ordered = mounts.sort((a, b) => STAGES.indexOf(a.stage) - STAGES.indexOf(b.stage) || a.at.length - b.at.length)
+  const args = [
     '--unshare-user',
     '--unshare-all',
     ...(network ? ['--share-net'] : []),
@@ -72,11 +86,7 @@ export async function sandboxArguments(
     ...roots.flat(),
     ...readable.flatMap(path => ['--ro-bind-try', path, path]),
     ...write.flatMap(path => ['--bind-try', path, path]),
-    // A mount of a folder hides those below it, so the deeper ones follow. The agent's own folder may lie in a closed one.
-    ...mounts
-      .flat()
-      .sort((a, b) => a.at.length - b.at.length)
-      .flatMap(({ args }) => args),
+    ...ordered.flatMap(({ args }) => args),
     // Prevents the program from creating files at paths outside the mounted folders.
     '--remount-ro',
     '/',
@@ -84,11 +94,21 @@ export async function sandboxArguments(
     cwd,
     '--',
   ]
+  return { args, kept: new Set(mounts.filter(({ keeps }) => keeps).map(({ at }) => at)) }
 }
+
+/**
+ * Covers follow all that a program could have prepared. The agent's own folder and worktree follow them, because they
+ * may lie in the closed `.svc` of a given project.
+ */
+const STAGES = ['given', 'cover', 'own'] as const
 
 interface Mount {
   at: string
+  stage: (typeof STAGES)[number]
   args: readonly string[]
+  /** Whether it shows what is there, but lets no program move or replace it. */
+  keeps?: boolean
 }
 
 /** Returns the mounts of an area: the area itself, and what is protected in it. */
@@ -99,12 +119,13 @@ async function mountsOf(
   { closed, missing, repositories }: Guarded,
 ): Promise<Mount[]> {
   const { path, access } = area
+  const stage = area.own || area.purpose === 'worktree' ? 'own' : 'given'
   const isWritable = access === 'read-write'
   const isOfArea = (at: string) => areaOf(areas, at) === area
   const covers = await Promise.all(closed.filter(isOfArea).map(at => cover(files, at)))
-  const outer: Mount = { at: path, args: [isWritable ? '--bind' : '--ro-bind', path, path] }
+  const outer: Mount = { at: path, stage, args: [isWritable ? '--bind' : '--ro-bind', path, path] }
   if (!isWritable) return [outer, ...covers]
-  const kept = (await Promise.all(repositories.filter(isOfArea).map(git => repository(files, git)))).flat()
+  const kept = (await Promise.all(repositories.filter(isOfArea).map(git => repository(files, git, stage)))).flat()
   const hidden = await Promise.all(missing.filter(isOfArea).map(at => hide(files, at)))
   const inside = [...covers, ...hidden, ...kept]
   const inner = areas.filter(other => other !== area && isInside(other.path, path))
@@ -112,7 +133,7 @@ async function mountsOf(
   const above = new Set(
     [...inside.map(({ at }) => at), ...inner.map(other => other.path)].flatMap(at => between(path, at)),
   )
-  const pins = [...above].filter(isOfArea).map((at): Mount => ({ at, args: ['--bind', at, at] }))
+  const pins = [...above].filter(isOfArea).map((at): Mount => ({ at, stage, args: ['--bind', at, at], keeps: true }))
   return [outer, ...pins, ...inside]
 }
 
@@ -128,18 +149,23 @@ const GIT_FILES = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir']
 /** Maximum number of folders searched for submodules and worktrees of one repository. */
 const MAX_SEARCHED = 2_000
 
-/** Returns mounts that protect a repository's settings and hooks: git runs them later with the operator's rights. */
-async function repository(files: Ports['files'], git: string): Promise<Mount[]> {
-  const readOnly = (at: string): Mount => ({ at, args: ['--ro-bind-try', at, at] })
+/**
+ * Returns mounts that protect a repository's settings and hooks: git runs them later with the operator's rights. Links
+ * are left out, because a mount would show what they lead to.
+ */
+async function repository(files: Ports['files'], git: string, stage: Mount['stage']): Promise<Mount[]> {
+  const keep = (at: string): Mount => ({ at, stage, args: ['--ro-bind-try', at, at], keeps: true })
   const found = await files.lstat(git).catch(() => undefined)
-  if (!found?.isDirectory()) return found ? [readOnly(git)] : []
+  if (!found?.isDirectory()) return found?.isFile() ? [keep(git)] : []
   const mounts: Mount[] = []
   for (const folder of await gitFolders(files, git)) {
-    const names: string[] = await files.readdir(folder).catch(() => [])
-    mounts.push(...GIT_FILES.filter(name => names.includes(name)).map(name => readOnly(join(folder, name))))
+    const entries = await files.readdir(folder, { withFileTypes: true }).catch(() => [])
+    const kept = entries.filter(entry => GIT_FILES.includes(entry.name) && !entry.isSymbolicLink())
+    mounts.push(...kept.map(({ name }) => keep(join(folder, name))))
+    const names = entries.map(({ name }) => name)
     const hooks = join(folder, 'hooks')
     if (names.includes('objects') && !names.includes('hooks'))
-      mounts.push({ at: hooks, args: ['--tmpfs', hooks, '--remount-ro', hooks] })
+      mounts.push({ at: hooks, stage, args: ['--tmpfs', hooks, '--remount-ro', hooks] })
   }
   return mounts
 }
@@ -174,7 +200,7 @@ async function gitFolders(files: Ports['files'], git: string): Promise<string[]>
 /** Returns the mount that covers a closed path with an empty folder or file. */
 async function cover(files: Ports['files'], at: string): Promise<Mount> {
   const isFolder = (await files.stat(at).catch(() => undefined))?.isDirectory() ?? true
-  return { at, args: isFolder ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at] }
+  return { at, stage: 'cover', args: isFolder ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at] }
 }
 
 /** Returns the mount that keeps a program from creating a closed path; its empty folder or file stays. */

@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
-import { absentRedirects, isOfSystem, sandboxArguments } from './bubblewrap.ts'
+import { absentRedirects, isOfSystem, type Running, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
@@ -40,6 +40,9 @@ export class Processes implements Sandbox {
   /** Path of bubblewrap, or why it cannot be used; determined once. */
   #bubblewrap: Promise<{ path: string } | { reason: string }> | undefined
 
+  /** Programs that run in the sandbox now. */
+  readonly #running = new Set<Running>()
+
   constructor(svc: PluginHandle, config: SandboxConfig) {
     this.#svc = svc
     this.#config = config
@@ -54,9 +57,10 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const { command, redirects } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
+    const { command, redirects, running } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
+    if (running) this.#running.add(running)
     const ended = runGroup(this.#svc.ports, {
       argv: [...limitArguments(limits), ...command, ...args],
       cwd,
@@ -68,9 +72,10 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
-    const end = await ended.finally(() =>
-      Promise.all(redirects.map(path => files.rm(path, { recursive: true, force: true }).catch(() => {}))),
-    )
+    const end = await ended.finally(() => {
+      if (running) this.#running.delete(running)
+      return Promise.all(redirects.map(path => files.rm(path, { recursive: true, force: true }).catch(() => {})))
+    })
     return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
   }
 
@@ -144,7 +149,7 @@ export class Processes implements Sandbox {
     candidates: readonly string[],
     cwd: string,
     request: ProcessRequest,
-  ): Promise<{ command: string[]; redirects: string[] }> {
+  ): Promise<{ command: string[]; redirects: string[]; running?: Running }> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
     if (first === undefined)
@@ -166,8 +171,11 @@ export class Processes implements Sandbox {
       )
     }
     const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
-    const wall = await sandboxArguments(files, { areas, guarded, cwd, network, read, write })
-    return { command: [found.path, ...wall, program], redirects: await absentRedirects(files, guarded) }
+    const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
+    const { args, kept } = await sandboxArguments(files, wall)
+    const folders = areas.filter(({ access }) => access === 'read-write').map(({ path }) => path)
+    const redirects = await absentRedirects(files, guarded)
+    return { command: [found.path, ...args, program], redirects, running: { folders, kept } }
   }
 
   #findSandbox() {
@@ -183,11 +191,11 @@ export class Processes implements Sandbox {
     const { root: cwd } = this.#svc.project
     const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
     const guarded = areas.map(() => ({ closed: [], missing: [], repositories: [] }))
-    const nothing = { guarded, network: false, read: [], write: [] }
-    const sandbox = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
+    const nothing = { guarded, running: [], network: false, read: [], write: [] }
+    const { args } = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
-        argv: [path, ...sandbox, 'true'],
+        argv: [path, ...args, 'true'],
         cwd,
         env: cleanEnv({}, cwd, cwd, false, []),
         input: '',

@@ -289,6 +289,17 @@ describe.runIf(hasWall)('programs in given folders', () => {
     expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
   })
 
+  it('see nothing else by a link in a repository', async () => {
+    const git = (...args: string[]) => execFileSync('git', ['-C', project, ...args])
+    git('init', '-q', '--template=', '.')
+    git('init', '-q', '--template=', 'inner')
+    await symlink('../..', join(project, '.git/hooks'))
+    await rm(join(project, 'inner/.git/config'))
+    await symlink('../../../secret.txt', join(project, 'inner/.git/config'))
+    expect(await run('env ls ..')).toBe('data\nproject\n[exit code 0]')
+    expect(await run('env cat ../secret.txt')).toContain('No such file')
+  })
+
   it('keep folders in other ones where they are', async () => {
     await put({ 'given/project/src/docs/page.md': 'text' })
     const folders = [...given(), { path: join(project, 'src/docs'), access: 'read-only' as const }]

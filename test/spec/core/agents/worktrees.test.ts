@@ -85,6 +85,16 @@ describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, 
     expect(paths(await diff(agent.agent_id))).toEqual(['added new.md'])
   })
 
+  it.runIf(sandbox === 'auto')('sees nothing else by a link in its repository', async () => {
+    const agent = await spawn()
+    const hooks = join(agent.workspace, '.git/hooks')
+    await rm(hooks, { recursive: true, force: true })
+    await symlink('../../../..', hooks)
+    expect(await call(agent, 'shell_exec', { command: 'env ls ../../..' })).toBe('workspaces\n[exit code 0]')
+    await rm(hooks)
+    expect(await call(agent, 'shell_exec', { command: 'env ln -s ../../../.. .git/hooks' })).toContain('[exit code 1]')
+  })
+
   it('uses the installed packages of the repository, and never commits or changes them', async () => {
     await change('.gitignore', 'node_modules/\nbuild/\n', 'Ignore')
     await change('node_modules/.bin/lint', '#!/bin/sh\necho linted\n')
