@@ -60,6 +60,8 @@ export async function isClosed(files: Files, real: string): Promise<boolean> {
 
 /** Maximum number of folders searched for projects and repositories; the deepest ones are left out. */
 const MAX_SEARCHED = 2_000
+/** Maximum number of repositories that are protected in an area; each takes mounts, which cost time. */
+const MAX_REPOSITORIES = 50
 /** Large folders with third-party files, which are not searched. */
 const SKIPPED = ['node_modules', '.git']
 
@@ -98,7 +100,21 @@ export async function searchArea(files: Files, area: Area, root: string): Promis
   }
   const real = await Promise.all([...found].map(path => files.realpath(path).catch(() => path)))
   guarded.closed = real.filter(path => isInside(path, area.path))
+  guarded.repositories = await oldestOf(files, area, guarded.repositories)
   return guarded
+}
+
+/** Returns the area's own repository and the oldest ones: those that an agent creates cannot take their place. */
+async function oldestOf(files: Files, area: Area, repositories: readonly string[]): Promise<string[]> {
+  if (repositories.length <= MAX_REPOSITORIES) return [...repositories]
+  const dated = await Promise.all(
+    repositories.map(async path => {
+      const found = await files.lstat(path).catch(() => undefined)
+      return { path, born: dirname(path) === area.path ? 0 : (found?.birthtimeMs ?? Number.POSITIVE_INFINITY) }
+    }),
+  )
+  const ordered = dated.sort((a, b) => a.born - b.born)
+  return ordered.slice(0, MAX_REPOSITORIES).map(({ path }) => path)
 }
 
 async function isFolder(files: Files, path: string): Promise<boolean> {

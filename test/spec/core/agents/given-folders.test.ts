@@ -289,6 +289,13 @@ describe.runIf(hasWall)('programs in given folders', () => {
     expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
   })
 
+  it('change no old repository, however many new ones there are', async () => {
+    execFileSync('git', ['init', '-q', join(project, 'deep/er/old')])
+    await put(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`given/project/${n}/.git/HEAD`, ''])))
+    const answer = await run('env git -C deep/er/old config core.fsmonitor ./evil')
+    expect(answer).toMatch(/Device or resource busy|Read-only file system/)
+  })
+
   it('see nothing else by a link in a repository', async () => {
     const git = (...args: string[]) => execFileSync('git', ['-C', project, ...args])
     git('init', '-q', '--template=', '.')
