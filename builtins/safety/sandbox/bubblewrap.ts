@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
-import { succeeds } from '#lib/succeeds'
+import { HERE } from '#lib/git'
 import { type Area, areaOf, type Guarded, isInside } from './reach.ts'
 
 /** System folders that programs need, mounted read-only. Missing ones are skipped. */
@@ -39,21 +39,25 @@ export interface Wall {
   write: readonly string[]
 }
 
-/** A running program: the folders in which it may write, and the paths in them that it cannot replace. */
+/** A running program. */
 export interface Running {
+  /** Folders in which it may write. */
   folders: readonly string[]
+  /** Paths in these folders that it cannot replace. */
   kept: ReadonlySet<string>
+  /** Files that are there only for its mounts. */
+  temporary: readonly string[]
 }
 
 /**
  * Returns the bubblewrap command for a program: new namespaces for users, processes, network and the rest, no
  * capabilities, and an empty file system with only the system's programs and the folders within reach. No deny list is
- * needed, because our other files, sockets and processes are not visible. Also returns which paths it cannot replace.
+ * needed, because our other files, sockets and processes are not visible. Also returns what is known of it while it runs.
  */
 export async function sandboxArguments(
   files: Ports['files'],
   { areas, guarded, running, cwd, network, read, write }: Wall,
-): Promise<{ args: string[]; kept: ReadonlySet<string> }> {
+): Promise<{ args: string[]; program: Running }> {
   const roots = await Promise.all(
     ROOTS.map(async path => {
       const target = await files.readlink(path).catch(() => undefined)
@@ -94,7 +98,12 @@ export async function sandboxArguments(
     cwd,
     '--',
   ]
-  return { args, kept: new Set(mounts.filter(({ keeps }) => keeps).map(({ at }) => at)) }
+  const program = {
+    folders: areas.filter(({ access }) => access === 'read-write').map(({ path }) => path),
+    kept: new Set(mounts.filter(({ keeps }) => keeps).map(({ at }) => at)),
+    temporary: found.filter(({ isTemporary }) => isTemporary).map(({ at }) => at),
+  }
+  return { args, program }
 }
 
 /**
@@ -109,6 +118,8 @@ interface Mount {
   args: readonly string[]
   /** Whether it shows what is there, but lets no program move or replace it. */
   keeps?: boolean
+  /** Whether the file is there only for the mount. */
+  isTemporary?: boolean
 }
 
 /** Returns the mounts of an area: the area itself, and what is protected in it. */
@@ -145,7 +156,7 @@ function between(area: string, path: string): string[] {
 }
 
 /** What makes git run programs, read other settings or use another repository. */
-const GIT_FILES = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir']
+const GIT_FILES = ['config', 'config.worktree', 'hooks', 'gitdir']
 /** Maximum number of folders searched for submodules and worktrees of one repository. */
 const MAX_SEARCHED = 2_000
 
@@ -164,6 +175,7 @@ async function repository(files: Ports['files'], git: string, stage: Mount['stag
     mounts.push(...kept.map(({ name }) => keep(join(folder, name))))
     const names = entries.map(({ name }) => name)
     const hooks = join(folder, 'hooks')
+    if (names.includes('objects')) mounts.push(...(await redirect(files, join(folder, 'commondir'), keep)))
     if (names.includes('objects') && !names.includes('hooks'))
       mounts.push({ at: hooks, stage, args: ['--tmpfs', hooks, '--remount-ro', hooks] })
   }
@@ -171,15 +183,15 @@ async function repository(files: Ports['files'], git: string, stage: Mount['stag
 }
 
 /**
- * Returns the files, absent now, by which a program could make git use other settings. No mount prevents that they are
- * created, so they are removed when the program has ended.
+ * Returns the mount of a file `commondir`, by which a program could make git use other settings. Where there is none, a
+ * mount needs a file for as long as programs run.
  */
-export async function absentRedirects(files: Ports['files'], guarded: readonly Guarded[]): Promise<string[]> {
-  const repositories = guarded.flatMap(each => each.repositories)
-  const folders = (await Promise.all(repositories.map(git => gitFolders(files, git)))).flat()
-  const paths = folders.map(folder => join(folder, 'commondir'))
-  const isThere = await Promise.all(paths.map(path => succeeds(files.lstat(path))))
-  return paths.filter((_, n) => !isThere[n])
+async function redirect(files: Ports['files'], at: string, keep: (at: string) => Mount): Promise<Mount[]> {
+  await files.writeFile(at, HERE, { flag: 'wx' }).catch(() => {})
+  const found = await files.lstat(at).catch(() => undefined)
+  if (!found?.isFile()) return []
+  const isOurs = found.size === HERE.length && (await files.readFile(at, 'utf8').catch(() => '')) === HERE
+  return [{ ...keep(at), isTemporary: isOurs }]
 }
 
 /** Returns a repository's `.git`, and the folders of its worktrees and submodules in it. */

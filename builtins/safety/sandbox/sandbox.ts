@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
-import { absentRedirects, isOfSystem, type Running, sandboxArguments } from './bubblewrap.ts'
+import { isOfSystem, type Running, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
@@ -57,7 +57,7 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const { command, redirects, running } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
+    const { command, running } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
     if (running) this.#running.add(running)
@@ -72,11 +72,16 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
-    const end = await ended.finally(() => {
-      if (running) this.#running.delete(running)
-      return Promise.all(redirects.map(path => files.rm(path, { recursive: true, force: true }).catch(() => {})))
-    })
+    const end = await ended.finally(() => running && this.#end(running))
     return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
+  }
+
+  /** Removes the files that were there only for a program, unless another one needs them. */
+  async #end(program: Running): Promise<void> {
+    this.#running.delete(program)
+    const others = new Set([...this.#running].flatMap(({ temporary }) => temporary))
+    const unused = program.temporary.filter(path => !others.has(path))
+    await Promise.all(unused.map(path => this.#svc.ports.files.rm(path, { force: true }).catch(() => {})))
   }
 
   async status(): Promise<SandboxStatus> {
@@ -141,15 +146,15 @@ export class Processes implements Sandbox {
   }
 
   /**
-   * Returns the program to run, with the bubblewrap command before it where there is a sandbox, and the files to remove
-   * when it has ended. In a sandbox the first visible candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
+   * Returns the program to run, with the bubblewrap command before it where there is a sandbox. There the first visible
+   * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
    * @throws NoSandboxError, ProgramError
    */
   async #wrapCommand(
     candidates: readonly string[],
     cwd: string,
     request: ProcessRequest,
-  ): Promise<{ command: string[]; redirects: string[]; running?: Running }> {
+  ): Promise<{ command: string[]; running?: Running }> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
     if (first === undefined)
@@ -157,7 +162,7 @@ export class Processes implements Sandbox {
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
-      return { command: [first], redirects: [] }
+      return { command: [first] }
     }
     const { files } = this.#svc.ports
     const { network = this.#config.sandbox_network, write = [] } = request
@@ -172,10 +177,8 @@ export class Processes implements Sandbox {
     }
     const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
     const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
-    const { args, kept } = await sandboxArguments(files, wall)
-    const folders = areas.filter(({ access }) => access === 'read-write').map(({ path }) => path)
-    const redirects = await absentRedirects(files, guarded)
-    return { command: [found.path, ...args, program], redirects, running: { folders, kept } }
+    const { args, program: running } = await sandboxArguments(files, wall)
+    return { command: [found.path, ...args, program], running }
   }
 
   #findSandbox() {

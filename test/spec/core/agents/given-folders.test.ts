@@ -283,9 +283,11 @@ describe.runIf(hasWall)('programs in given folders', () => {
       'mv .git/modules/three .git/modules/away',
     ]
     for (const each of tries) expect(await run(`env sh -c "${each}"`), each).not.toContain('[exit code 0]')
-    await run('env sh -c "cp -r .git evil; git -C evil config core.fsmonitor ./evil; echo ../evil > .git/commondir"')
-    await run('env sh -c "echo ../../../evil > .git/modules/three/commondir"')
+    const redirects = ['echo ../evil > .git/commondir', 'echo ../../../evil > .git/modules/three/commondir']
+    for (const each of redirects) expect(await run(`env sh -c "${each}"`), each).toContain('Read-only file system')
     expect(state()).toEqual(before)
+    for (const folder of ['.git', '.git/modules/three', 'packages/one/.git'])
+      expect(await readdir(join(project, folder)), folder).not.toContain('commondir')
     expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
   })
 
