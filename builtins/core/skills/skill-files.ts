@@ -112,7 +112,9 @@ export class SkillFiles {
       const folder = await files.realpath(join(place, name))
       const [top, real] = await Promise.all([files.realpath(place), files.realpath(path)])
       const bad = (problem: string, remedy: string) => new BadFileError({ file, problem, remedy })
-      if (!folder.startsWith(top + sep) || !real.startsWith(folder + sep))
+      // An agent may have made the folder of skills in its working folder a link to files that it cannot reach.
+      const isElsewhere = source === 'folder' && !top.startsWith(`${resolve(place, '../..')}/`)
+      if (isElsewhere || !folder.startsWith(top + sep) || !real.startsWith(folder + sep))
         throw bad('is reached by a link to a location outside the folder of skills', 'copy the skill here instead')
       if (Number(stamp.slice(stamp.lastIndexOf(':') + 1)) > MAX_BYTES)
         throw bad(`is larger than ${MAX_BYTES / 1024} KiB`, 'move parts of it to other files in the same folder')

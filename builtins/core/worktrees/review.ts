@@ -3,6 +3,7 @@ import { type AgentRow, Agents, type DeletedAgent } from '#core/agents/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { changedFiles, PLAIN_DIFF } from '#lib/changed-files'
 import { appendEvent, Store, wakeAgents } from '#platform/store/contract'
+import { Jail } from '#safety/sandbox/contract'
 import {
   type Accepted,
   type AgentChanges,
@@ -72,12 +73,16 @@ export async function changesOf(svc: PluginHandle, ref: string, goal: string | u
   }
 }
 
-/** Writes a tree of all current files, using a temporary index, so that the agent's index stays unchanged. */
+/**
+ * Writes a tree of all current files, using a temporary index, so that the agent's index stays unchanged. The index is
+ * copied by the rules for the agent's own tools, because the agent may have put links in both places.
+ */
 async function treeNow(svc: PluginHandle, place: GitPlace): Promise<string> {
   const { files, ids } = svc.ports
+  const jail = svc.use(Jail)
   const index = join(place.reach.scratch!, '.tmp', ids.make('review', 8))
-  await files.mkdir(join(place.reach.scratch!, '.tmp'), { recursive: true, mode: 0o700 })
-  await files.copyFile(join(place.folder, '.git/index'), index).catch(() => {})
+  const current = await jail.open(place.reach, join(place.folder, '.git/index')).catch(() => undefined)
+  if (current) await jail.replace(place.reach, index, await current.readFile().finally(() => current.close()))
   try {
     const env = { GIT_INDEX_FILE: index }
     await git(svc, place, ['add', '--all'], { env })

@@ -85,7 +85,7 @@ export async function admitPath(
   const keys = home && KEYS.map(name => join(home, name)).find(folder => isInside(path, folder))
   if (keys) refuse(`lies in ${keys}, which holds keys; give the folder of a project`)
   if (await isClosed(files, path))
-    refuse(`lies in a folder that is closed to agents (.svc, plugins, profiles or logs of a svc project)`)
+    refuse(`is closed to agents: .svc, plugins, profiles, skills, .agents and logs of a svc project`)
   return { path, access }
 }
 

@@ -188,7 +188,7 @@ export type ReplaceCheck = (current: FileHandle | undefined, real: string) => Pr
 
 /**
  * File access limited to the folders within an agent's reach, however a path is written. Paths are relative to the
- * workspace, or absolute. In folders from the operator, a project's `.svc`, `plugins`, `profiles` and `logs` are
+ * workspace, or absolute. In folders from the operator, a project's `.svc` and what else decides what it runs are
  * closed.
  */
 export interface Jail {

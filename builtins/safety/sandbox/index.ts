@@ -12,7 +12,7 @@ export default definePlugin({
   section: 'tools',
   config: SandboxConfig,
   setup(svc, config) {
-    svc.provide(Jail, withEarlierNames(new FileJail(svc.ports), { closed: 'closedPaths' }))
+    svc.provide(Jail, withEarlierNames(new FileJail(svc.ports, svc.project.root), { closed: 'closedPaths' }))
     svc.provide(Sandbox, withEarlierNames(new Processes(svc, config), { tell: 'describeEnd' }))
     svc.operation(sandboxStatus)
   },

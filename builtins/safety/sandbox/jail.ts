@@ -15,7 +15,7 @@ import {
   ReadOnlyError,
   type ReplaceCheck,
 } from './contract.ts'
-import { type Area, areaOf, areasOf, findClosedPaths, isInside, refuseClosed } from './reach.ts'
+import { type Area, areaOf, areasOf, isInside, refuseClosed, searchArea } from './reach.ts'
 
 type Files = Ports['files']
 type FileHandle = Awaited<ReturnType<Files['open']>>
@@ -32,11 +32,14 @@ const GIT = /^\.git$/i
 export class FileJail implements Jail {
   readonly #ports: Pick<Ports, 'files' | 'ownFiles' | 'ids' | 'env'>
   readonly #files: Files
+  readonly #root: string
   /** Serializes replacements, by the file's real path. */
   readonly #inTurn = keyedMutex()
 
-  constructor(ports: Pick<Ports, 'files' | 'ownFiles' | 'ids' | 'env'>) {
+  /** @param root folder of the service's own project */
+  constructor(ports: Pick<Ports, 'files' | 'ownFiles' | 'ids' | 'env'>, root: string) {
     this.#ports = ports
+    this.#root = root
     this.#files = ports.files
   }
 
@@ -80,7 +83,9 @@ export class FileJail implements Jail {
 
   async closedPaths(reach: Reach): Promise<string[]> {
     const areas = await areasOf(this.#files, reach)
-    return (await Promise.all(areas.map(area => findClosedPaths(this.#files, area)))).flat()
+    return (await Promise.all(areas.map(area => searchArea(this.#files, area, this.#root)))).flatMap(
+      each => each.closed,
+    )
   }
 }
 

@@ -13,17 +13,21 @@ export interface Area extends GivenFolder {
   own: boolean
 }
 
-/** Names of folders that control what a project's daemon runs: `.svc` and the ones beside it. */
+/** Names of what controls what a project's daemon runs: `.svc`, and the folders and the file beside it. */
 const STATE = '.svc'
-const CLOSED = ['plugins', 'profiles', 'logs']
+const PLUGINS = 'plugins'
+const CLOSED = [PLUGINS, 'profiles', 'skills', '.agents', 'logs', 'models.yaml']
 
-/** Returns the existing folders within reach, deepest first, because the deepest one decides about a path. */
+/**
+ * Returns the existing folders within reach, deepest first, because the deepest one decides about a path. Folders are
+ * given by their real path: one that leads elsewhere now was replaced by a link, perhaps by an agent, and is left out.
+ */
 export async function areasOf(files: Files, { workspace, scratch = workspace, folders = [] }: Reach): Promise<Area[]> {
   const own: Area = { path: scratch, given: resolve(scratch), access: 'read-write', own: true }
   const found = await Promise.all(
     [...folders.map(folder => ({ ...folder, given: folder.path, own: false })), own].map(async area => {
       const real = await files.realpath(area.path).catch(unlessMissing)
-      return real === undefined ? [] : [{ ...area, path: real }]
+      return real === undefined || !(area.own || real === resolve(area.path)) ? [] : [{ ...area, path: real }]
     }),
   )
   return found.flat().sort((a, b) => b.path.length - a.path.length)
@@ -39,12 +43,12 @@ export async function refuseClosed(files: Files, area: Area, real: string, path:
   if (!area.own && area.purpose !== 'worktree' && (await isClosed(files, real))) {
     throw new PathError({
       path,
-      problem: `lies in a folder that is closed to you: ${STATE}, ${CLOSED.join(', ')} of a svc project`,
+      problem: `is closed to you, as are ${STATE}, ${CLOSED.join(', ')} of each svc project`,
     })
   }
 }
 
-/** Returns whether a real path is, or lies in, a closed folder of a project. */
+/** Returns whether a real path is, or lies in, what a project has closed. */
 export async function isClosed(files: Files, real: string): Promise<boolean> {
   for (let at = real; at !== dirname(at); at = dirname(at)) {
     const name = at.slice(dirname(at).length).replace(/^\//, '').toLowerCase()
@@ -54,28 +58,63 @@ export async function isClosed(files: Files, real: string): Promise<boolean> {
   return false
 }
 
-/** Maximum number of folders searched for projects; the deepest ones are left out. */
+/** Maximum number of folders searched for projects and repositories; the deepest ones are left out. */
 const MAX_SEARCHED = 2_000
+/** Maximum number of repositories that are protected in an area; each takes mounts, which cost time. */
+const MAX_REPOSITORIES = 50
 /** Large folders with third-party files, which are not searched. */
 const SKIPPED = ['node_modules', '.git']
 
-/** Returns the real paths of closed folders in an area, which programs must not see. */
-export async function findClosedPaths(files: Files, area: Area): Promise<string[]> {
-  if (area.own || area.purpose !== undefined) return []
-  const found: string[] = []
-  const queue = [area.path]
+/** What programs must not use or change in a folder within reach. */
+export interface Guarded {
+  /** Real paths of closed files and folders. */
+  closed: string[]
+  /** Closed paths that do not exist yet: all of the service's own project, and folders of plugins. */
+  missing: string[]
+  /** Each `.git`, a folder or a file. */
+  repositories: string[]
+}
+
+/**
+ * Searches an area for projects and repositories.
+ * @param root the service's own project, which is found however many other folders there are
+ */
+export async function searchArea(files: Files, area: Area, root: string): Promise<Guarded> {
+  const guarded: Guarded = { closed: [], missing: [], repositories: [] }
+  if (area.own) return guarded
+  const own = await files.realpath(root).catch(() => root)
+  const queue = [...new Set([...(isInside(own, area.path) ? [own] : []), area.path])]
+  const found = new Set<string>()
   for (let searched = 0; searched < Math.min(queue.length, MAX_SEARCHED); searched++) {
     const folder = queue[searched]!
     const entries = await files.readdir(folder, { withFileTypes: true }).catch(() => [])
-    const isProject = entries.some(entry => entry.name === STATE)
+    const isProject = area.purpose === undefined && entries.some(entry => entry.name === STATE)
     for (const entry of entries) {
       const path = join(folder, entry.name)
-      if (entry.name === STATE || (isProject && CLOSED.includes(entry.name))) found.push(path)
-      else if (entry.isDirectory() && !SKIPPED.includes(entry.name)) queue.push(path)
+      if (entry.name === '.git' && !entry.isSymbolicLink()) guarded.repositories.push(path)
+      if (isProject && [STATE, ...CLOSED].includes(entry.name)) found.add(path)
+      else if (entry.isDirectory() && !SKIPPED.includes(entry.name) && path !== own) queue.push(path)
     }
+    const missing = (folder === own ? CLOSED : [PLUGINS]).filter(name => !entries.some(each => each.name === name))
+    if (isProject) guarded.missing.push(...missing.map(name => join(folder, name)))
   }
-  const real = await Promise.all(found.map(path => files.realpath(path).catch(() => undefined)))
-  return real.filter(path => path !== undefined && isInside(path, area.path)) as string[]
+  const real = await Promise.all([...found].map(path => files.realpath(path).catch(() => path)))
+  guarded.closed = real.filter(path => isInside(path, area.path))
+  guarded.repositories = await oldestOf(files, area, guarded.repositories)
+  return guarded
+}
+
+/** Returns the area's own repository and the oldest ones: those that an agent creates cannot take their place. */
+async function oldestOf(files: Files, area: Area, repositories: readonly string[]): Promise<string[]> {
+  if (repositories.length <= MAX_REPOSITORIES) return [...repositories]
+  const dated = await Promise.all(
+    repositories.map(async path => {
+      const found = await files.lstat(path).catch(() => undefined)
+      return { path, born: dirname(path) === area.path ? 0 : (found?.birthtimeMs ?? Number.POSITIVE_INFINITY) }
+    }),
+  )
+  const ordered = dated.sort((a, b) => a.born - b.born)
+  return ordered.slice(0, MAX_REPOSITORIES).map(({ path }) => path)
 }
 
 async function isFolder(files: Files, path: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
-import { isOfSystem, sandboxArguments } from './bubblewrap.ts'
+import { isOfSystem, type Running, sandboxArguments } from './bubblewrap.ts'
 import type { SandboxConfig } from './config.ts'
 import {
   Jail,
@@ -20,7 +20,7 @@ import {
 import { cleanEnv } from './environment.ts'
 import { runGroup } from './group.ts'
 import { cutMiddle, missingBytes, textOf } from './output.ts'
-import { areasOf, findClosedPaths } from './reach.ts'
+import { areasOf, searchArea } from './reach.ts'
 
 /**
  * Shell script that sets POSIX limits and then runs the program; arguments are not interpreted by the shell. File size
@@ -40,6 +40,9 @@ export class Processes implements Sandbox {
   /** Path of bubblewrap, or why it cannot be used; determined once. */
   #bubblewrap: Promise<{ path: string } | { reason: string }> | undefined
 
+  /** Programs that run in the sandbox now. */
+  readonly #running = new Set<Running>()
+
   constructor(svc: PluginHandle, config: SandboxConfig) {
     this.#svc = svc
     this.#config = config
@@ -54,10 +57,11 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const command = await this.#wrapCommand(await this.#candidates(name), cwd, request)
+    const { command, running } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
-    const end = await runGroup(this.#svc.ports, {
+    if (running) this.#running.add(running)
+    const ended = runGroup(this.#svc.ports, {
       argv: [...limitArguments(limits), ...command, ...args],
       cwd,
       env: { ...cleanEnv(own, home, cwd, request.pass_env ?? false, secrets), ...request.env },
@@ -68,7 +72,16 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
+    const end = await ended.finally(() => running && this.#end(running))
     return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
+  }
+
+  /** Removes the files that were there only for a program, unless another one needs them. */
+  async #end(program: Running): Promise<void> {
+    this.#running.delete(program)
+    const others = new Set([...this.#running].flatMap(({ temporary }) => temporary))
+    const unused = program.temporary.filter(path => !others.has(path))
+    await Promise.all(unused.map(path => this.#svc.ports.files.rm(path, { force: true }).catch(() => {})))
   }
 
   async status(): Promise<SandboxStatus> {
@@ -137,7 +150,11 @@ export class Processes implements Sandbox {
    * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
    * @throws NoSandboxError, ProgramError
    */
-  async #wrapCommand(candidates: readonly string[], cwd: string, request: ProcessRequest): Promise<string[]> {
+  async #wrapCommand(
+    candidates: readonly string[],
+    cwd: string,
+    request: ProcessRequest,
+  ): Promise<{ command: string[]; running?: Running }> {
     const [first] = candidates
     const refuse = (problem: string) => new ProgramError({ program: request.argv[0], problem })
     if (first === undefined)
@@ -145,7 +162,7 @@ export class Processes implements Sandbox {
     const found = await this.#findSandbox()
     if ('reason' in found) {
       if (this.#config.sandbox === 'required') throw new NoSandboxError({ reason: found.reason })
-      return [first]
+      return { command: [first] }
     }
     const { files } = this.#svc.ports
     const { network = this.#config.sandbox_network, write = [] } = request
@@ -158,8 +175,10 @@ export class Processes implements Sandbox {
         `it is ${first}, which is not visible inside the sandbox; the operator can add its folder to tools.sandbox_read`,
       )
     }
-    const closed = (await Promise.all(areas.map(area => findClosedPaths(files, area)))).flat()
-    return [found.path, ...(await sandboxArguments(files, { areas, closed, cwd, network, read, write })), program]
+    const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
+    const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
+    const { args, program: running } = await sandboxArguments(files, wall)
+    return { command: [found.path, ...args, program], running }
   }
 
   #findSandbox() {
@@ -174,11 +193,12 @@ export class Processes implements Sandbox {
     if (path === undefined) return { reason: 'bubblewrap (bwrap) is not installed' }
     const { root: cwd } = this.#svc.project
     const areas = await areasOf(this.#svc.ports.files, { workspace: cwd })
-    const nothing = { closed: [], network: false, read: [], write: [] }
-    const sandbox = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
+    const guarded = areas.map(() => ({ closed: [], missing: [], repositories: [] }))
+    const nothing = { guarded, running: [], network: false, read: [], write: [] }
+    const { args } = await sandboxArguments(this.#svc.ports.files, { areas, cwd, ...nothing })
     try {
       const { code, stderr } = await runGroup(this.#svc.ports, {
-        argv: [path, ...sandbox, 'true'],
+        argv: [path, ...args, 'true'],
         cwd,
         env: cleanEnv({}, cwd, cwd, false, []),
         input: '',

@@ -78,7 +78,8 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
     return { name, why: 'it runs only as a background task of the protocol, which is not supported' }
   const schema = cleanSchema(inputSchema)
   if (!schema) return { name, why: `its argument schema is nested too deeply, or exceeds ${LONGEST_SCHEMA} characters` }
-  const definition = canonicalJson({ name, title, description, inputSchema, annotations })
+  const definition = jsonOf({ name, title, description, inputSchema, annotations })
+  if (definition === undefined) return { name, why: 'its annotations are nested too deeply' }
   return {
     name,
     schema,
@@ -88,5 +89,14 @@ function readTool(raw: unknown): ListedTool | Listing['left_out'][number] {
     read_only: annotations.readOnlyHint === true,
     repeatable: annotations.readOnlyHint === true || annotations.idempotentHint === true,
     hash: createHash('sha256').update(definition).digest('hex'),
+  }
+}
+
+/** Returns canonical JSON; undefined for a value whose nesting exceeds the stack. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return canonicalJson(value)
+  } catch {
+    return undefined
   }
 }

@@ -187,15 +187,16 @@ class Check {
     return option === '--recursive' || (option.length === 2 && deep.includes(option[1]!))
   }
 
-  /** Refuses folders that contain closed paths, which only a sandbox hides. */
+  /** Refuses folders that contain closed paths, which only a sandbox hides, or given folders that a change would move or remove. */
   async #refuseClosed(): Promise<void> {
     const { jail, reach, cwd } = this.#place
-    const closed = await jail.closedPaths(reach)
+    const given = this.#rule.changes ? (reach.folders ?? []).map(({ path }) => path) : []
+    const closed = [...(await jail.closedPaths(reach)), ...given]
     const reached = this.#reached.length > 0 ? this.#reached : [cwd]
     const met = closed.find(path => reached.some(folder => path.startsWith(`${folder}/`)))
     if (!met) return
-    const problem = `the command would reach ${met}, which you may not access; name the folders beside it`
-    throw new CommandError({ problem })
+    const what = given.includes(met) ? 'which is a folder of its own' : 'which you may not access'
+    throw new CommandError({ problem: `the command would reach ${met}, ${what}; name the folders beside it` })
   }
 
   #refuse(arg: string): never {

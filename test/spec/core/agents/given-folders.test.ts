@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import type { GivenFolder } from '../../../../builtins/safety/sandbox/contract.t
 import file from '../../../../builtins/tools/toolkits/file/index.ts'
 import git from '../../../../builtins/tools/toolkits/git/index.ts'
 import shell from '../../../../builtins/tools/toolkits/shell/index.ts'
+import { tempDir } from '../../../support/index.ts'
 import { hands, type ToolHost } from '../../tools/tool-host.ts'
 
 const SECRET = 'the key of the project'
@@ -98,6 +100,27 @@ describe('file tools in given folders', () => {
     expect(await use('file_read', { path: 'second.ts' })).toContain('export const one')
   })
 
+  it('do not follow a given folder that was replaced by a link', async () => {
+    const docs = join(project, 'src/docs')
+    const folders = [...given(), { path: docs, access: 'read-write' as const }]
+    await symlink(join(home.root, 'given'), docs)
+    const secret = join(home.root, 'given/secret.txt')
+    for (const path of ['src/docs/secret.txt', secret, await realpath(secret)]) {
+      expect(await use('file_read', { path }, folders), path).toContain('outside your workspace')
+      expect(await use('file_write', { path, content: 'x' }, folders), path).toContain('outside your workspace')
+      expect(await run(`cat ${path}`, folders), path).toContain('outside your workspace')
+    }
+    expect(await readFile(secret, 'utf8')).toBe(SECRET)
+  })
+
+  it('keep a read-only folder where it is, in another one', async () => {
+    await put({ 'given/project/src/docs/page.md': 'text' })
+    const folders = [...given(), { path: join(project, 'src/docs'), access: 'read-only' as const }]
+    for (const command of ['mv src away', 'rm -r src', 'cp -r src copy'])
+      expect(await run(command, folders), command).toContain('which is a folder of its own')
+    expect(await readFile(join(project, 'src/docs/page.md'), 'utf8')).toBe('text')
+  })
+
   it('report a folder that is gone, and do not create it again', async () => {
     await rm(project, { recursive: true })
     expect(await use('file_read', { path: 'src/main.ts' })).toContain(`the folder ${project} is gone`)
@@ -109,6 +132,8 @@ describe('file tools in given folders', () => {
 
 describe('protected files in a given folder', () => {
   const CLOSED = ['.svc/config.yaml', 'plugins/evil.ts', 'profiles/coder.yaml', 'logs/daemon.log']
+    .concat(['skills/deploy/SKILL.md', '.agents/skills/deploy/SKILL.md'])
+    .concat('models.yaml')
   const asProject = (at: string) => put(Object.fromEntries(CLOSED.map(path => [`${at}/${path}`, SECRET])))
 
   it('are closed to file tools under any spelling, even if the project appears later', async () => {
@@ -161,6 +186,31 @@ describe('protected files in a given folder', () => {
     expect(await readdir(join(project, 'plugins'))).toEqual(['evil.ts'])
   })
 
+  it.runIf(hasWall)('cannot be created by a program, nor put in another place', async () => {
+    await open({ shell_allow_dev_commands: true })
+    await put({ 'given/project/packages/inner/.svc/config.yaml': SECRET })
+    const root = [{ path: await realpath(home.root), access: 'read-write' as const }]
+    const write = 'mkdir -p plugins skills/x; echo x > plugins/x.ts; echo x > skills/x/SKILL.md; echo x > models.yaml'
+    await run(`env sh -c "cd packages/inner; ${write}; cd ../..; mv packages/inner packages/away; mv packages away"`)
+    expect(await readdir(join(project, 'packages/inner/plugins'))).toEqual([])
+    await run(`env sh -c "cd ${root[0]!.path}; ${write}; mv given away"`, root)
+    for (const name of ['plugins', 'skills']) expect(await readdir(join(home.root, name)), name).toEqual([])
+    expect(await readFile(join(home.root, 'models.yaml'), 'utf8')).toBe('')
+    expect(existsSync(project)).toBe(true)
+  })
+
+  it.runIf(hasWall)("of the service's own project are closed however many folders there are", async () => {
+    await using dir = await tempDir({ 'data/in/project/.svc/config.yaml': '{}\n' })
+    const root = join(await realpath(dir.path), 'data/in/project')
+    home = await hands({ root, builtins: [shell] })
+    for (let n = 0; n < 2_100; n++) await mkdir(join(dir.path, `data/${n}`))
+    const workspace = join(root, '../..')
+    const call = { workspace, scratch: home.workspace, folders: [{ path: workspace, access: 'read-write' as const }] }
+    expect(await home.use('shell_exec', { command: 'env ls -A in/project/.svc' }, call)).toBe(
+      'workspaces\n[exit code 0]',
+    )
+  })
+
   it.runIf(hasWall)("do not include the agent's own folder within it, which holds its outputs", async () => {
     await open({ shell_allow_dev_commands: true })
     const root = await realpath(home.root)
@@ -209,5 +259,60 @@ describe.runIf(hasWall)('programs in given folders', () => {
     for (const each of tries) expect(await run(`env sh -c "${each}"`), each).not.toContain('[exit code 0]')
     expect(await readdir(join(project, '.git/hooks'))).toEqual([])
     expect(await readFile(join(project, '.git/config'), 'utf8')).toBe(config)
+  })
+
+  it('change no settings and hooks of repositories in it, whether they exist yet or not', async () => {
+    const git = (...args: string[]) => execFileSync('git', ['-C', project, '-c', 'protocol.file.allow=always', ...args])
+    const outside = join(home.root, 'given/outside')
+    git('init', '-q', '--template=', '.')
+    git('init', '-q', 'packages/one')
+    git('init', '-q', '--separate-git-dir', join(home.root, 'given/separate'), 'packages/two')
+    git('init', '-q', outside)
+    git('-C', outside, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'x')
+    git('submodule', '--quiet', 'add', outside, 'three')
+    const state = () => [git('config', '--list'), git('-C', 'three', 'config', '--list')].map(String)
+    const before = state()
+    const tries = [
+      'mkdir -p .git/hooks; echo x > .git/hooks/pre-commit',
+      'git -C packages/one config core.fsmonitor ./evil',
+      'mv packages/one packages/away',
+      'mv packages away',
+      'echo gitdir: ./evil > packages/two/.git',
+      'rm packages/two/.git',
+      'git -C three config core.fsmonitor ./evil',
+      'mv .git/modules/three .git/modules/away',
+    ]
+    for (const each of tries) expect(await run(`env sh -c "${each}"`), each).not.toContain('[exit code 0]')
+    const redirects = ['echo ../evil > .git/commondir', 'echo ../../../evil > .git/modules/three/commondir']
+    for (const each of redirects) expect(await run(`env sh -c "${each}"`), each).toContain('Read-only file system')
+    expect(state()).toEqual(before)
+    for (const folder of ['.git', '.git/modules/three', 'packages/one/.git'])
+      expect(await readdir(join(project, folder)), folder).not.toContain('commondir')
+    expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
+  })
+
+  it('change no old repository, however many new ones there are', async () => {
+    execFileSync('git', ['init', '-q', join(project, 'deep/er/old')])
+    await put(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`given/project/${n}/.git/HEAD`, ''])))
+    const answer = await run('env git -C deep/er/old config core.fsmonitor ./evil')
+    expect(answer).toMatch(/Device or resource busy|Read-only file system/)
+  })
+
+  it('see nothing else by a link in a repository', async () => {
+    const git = (...args: string[]) => execFileSync('git', ['-C', project, ...args])
+    git('init', '-q', '--template=', '.')
+    git('init', '-q', '--template=', 'inner')
+    await symlink('../..', join(project, '.git/hooks'))
+    await rm(join(project, 'inner/.git/config'))
+    await symlink('../../../secret.txt', join(project, 'inner/.git/config'))
+    expect(await run('env ls ..')).toBe('data\nproject\n[exit code 0]')
+    expect(await run('env cat ../secret.txt')).toContain('No such file')
+  })
+
+  it('keep folders in other ones where they are', async () => {
+    await put({ 'given/project/src/docs/page.md': 'text' })
+    const folders = [...given(), { path: join(project, 'src/docs'), access: 'read-only' as const }]
+    await run('env sh -c "mv src away; rm -rf src; echo x > away/docs/page.md"', folders)
+    expect(await readFile(join(project, 'src/docs/page.md'), 'utf8')).toBe('text')
   })
 })

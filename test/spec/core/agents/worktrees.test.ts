@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type AgentDetail, Agents, type DeletedAgent } from '#core/agents/contract'
@@ -75,6 +75,25 @@ afterEach(async () => {
 
 describe.each(hasWall ? ['auto', 'off'] : ['off'])('an agent in a git worktree, with tools.sandbox %s', sandbox => {
   beforeEach(() => open({ sandbox }))
+
+  it.runIf(sandbox === 'auto')('cannot make the review of its changes read a file elsewhere', async () => {
+    const agent = await spawn()
+    await writeFile(join(agent.workspace, 'new.md'), 'new\n')
+    const index = join(agent.workspace, '.git/index')
+    await rm(index)
+    await symlink(join(given.path, 'repo/README.md'), index)
+    expect(paths(await diff(agent.agent_id))).toEqual(['added new.md'])
+  })
+
+  it.runIf(sandbox === 'auto')('sees nothing else by a link in its repository', async () => {
+    const agent = await spawn()
+    const hooks = join(agent.workspace, '.git/hooks')
+    await rm(hooks, { recursive: true, force: true })
+    await symlink('../../../..', hooks)
+    expect(await call(agent, 'shell_exec', { command: 'env ls ../../..' })).toBe('workspaces\n[exit code 0]')
+    await rm(hooks)
+    expect(await call(agent, 'shell_exec', { command: 'env ln -s ../../../.. .git/hooks' })).toContain('[exit code 1]')
+  })
 
   it('uses the installed packages of the repository, and never commits or changes them', async () => {
     await change('.gitignore', 'node_modules/\nbuild/\n', 'Ignore')

@@ -26,6 +26,7 @@ describe('the tool definitions of an MCP server', () => {
         },
       },
       { name: 'deep', inputSchema: nested(40) },
+      { name: 'noted', annotations: { notes: JSON.parse('['.repeat(4_000) + ']'.repeat(4_000)) } as object },
       { name: 'wide', inputSchema: { type: 'object', description: 'd', properties: wide(2000) } },
       { name: 'bad', inputSchema: { type: 'object' }, description: 7 as never },
       'twice',
@@ -47,6 +48,7 @@ describe('the tool definitions of an MCP server', () => {
     const left = tools.filter(({ offered }) => !offered).map(({ tool, problem }) => `${tool}: ${problem}`)
     expect(left).toEqual([
       'deep: its argument schema is nested too deeply, or exceeds 16000 characters',
+      'noted: its annotations are nested too deeply',
       'wide: its argument schema is nested too deeply, or exceeds 16000 characters',
       'bad: its definition is not valid',
       'twice: the server lists two tools of this name',
