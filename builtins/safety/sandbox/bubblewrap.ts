@@ -215,10 +215,13 @@ async function cover(files: Ports['files'], at: string): Promise<Mount> {
   return { at, stage: 'cover', args: isFolder ? ['--tmpfs', at] : ['--ro-bind', '/dev/null', at] }
 }
 
+/** Content of a file that only keeps its place. */
+const PLACEHOLDER = '# svc made this file, so that no program of an agent can. It is yours to edit.\n'
+
 /** Returns the mount that keeps a program from creating a closed path; its empty folder or file stays. */
 async function hide(files: Ports['files'], at: string): Promise<Mount> {
   // bubblewrap would create a file that its owner cannot edit.
-  if (at.endsWith('.yaml')) await files.writeFile(at, '', { flag: 'wx' }).catch(() => {})
+  if (at.endsWith('.yaml')) await files.writeFile(at, PLACEHOLDER, { flag: 'wx' }).catch(() => {})
   else await files.mkdir(at).catch(() => {})
   return cover(files, at)
 }

@@ -195,7 +195,7 @@ describe('protected files in a given folder', () => {
     expect(await readdir(join(project, 'packages/inner/plugins'))).toEqual([])
     await run(`env sh -c "cd ${root[0]!.path}; ${write}; mv given away"`, root)
     for (const name of ['plugins', 'skills']) expect(await readdir(join(home.root, name)), name).toEqual([])
-    expect(await readFile(join(home.root, 'models.yaml'), 'utf8')).toBe('')
+    expect(await readFile(join(home.root, 'models.yaml'), 'utf8')).toMatch(/^# svc made this file/)
     expect(existsSync(project)).toBe(true)
   })
 
