@@ -441,6 +441,8 @@ export interface Models {
    * @throws as `resolve` does
    */
   findWindowProblem?(name: string | null, agent_id?: string): Promise<ModelProblem | null>
+  /** Returns the call that a cycle of an agent makes now in this process. Absent where another plugin provides the models. */
+  runningCall?(agent_id: string): { model: string; since: number } | undefined
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { Agents } from '#core/agents/contract'
 import { canonicalJson } from '#core/runtime/contract'
 import { ConflictError, type Effect, InvalidInputError, issuesOf, type PluginHandle } from '#kernel'
 import { Store, wakeAgents } from '#platform/store/contract'
@@ -10,6 +9,7 @@ import { resolvedEvent } from './gate.ts'
 import {
   type ApprovalRow,
   findApproval,
+  hasAgent,
   listApprovals,
   pendingOfDead,
   resolveApproval,
@@ -50,11 +50,7 @@ function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
 
 /** Ensures that only people decide, never agents. @throws AgentCannotDecideError */
 export async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
-  const found = await svc
-    .use(Agents)
-    .find(who)
-    .catch(() => undefined)
-  if (found?.agent_id === who) throw new AgentCannotDecideError({ agent_id: who })
+  if (await hasAgent(svc.use(Store), who)) throw new AgentCannotDecideError({ agent_id: who })
 }
 
 async function decide(

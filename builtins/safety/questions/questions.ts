@@ -1,4 +1,3 @@
-import { Agents } from '#core/agents/contract'
 import type { Verdict } from '#core/runtime/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { removeControlCharacters } from '#lib/sanitize'
@@ -19,6 +18,7 @@ import {
   beginAskingCall,
   findQuestion,
   insertQuestion,
+  isAgent,
   overdueQuestions,
   parkAskingCall,
   questionOf,
@@ -160,9 +160,7 @@ function record(
 
 /** Ensures that only people answer, never agents. */
 async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
-  const agents = svc.use(Agents)
-  const found = await agents.find(who).catch(() => undefined)
-  if (found?.agent_id === who) throw new AgentCannotAnswerError({ agent_id: who })
+  if (await isAgent(svc.use(Store), who)) throw new AgentCannotAnswerError({ agent_id: who })
 }
 
 /** Sanitizes a text and checks it with the guardrails. @throws GuardrailBlockedError */

@@ -59,6 +59,8 @@ export class Caller {
   readonly #parts: CallerParts
   readonly #abilities: Abilities
   readonly #context: ContextEngine
+  /** Calls that run now: their model, and when they began by the monotonic clock. */
+  readonly #running = new Map<CallPurpose, { model: string; began: number }>()
 
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
@@ -84,6 +86,15 @@ export class Caller {
   /** Returns why system prompts of agents are cut, and what to do. */
   promptProblems(): ModelProblem[] {
     return this.#context.promptProblems()
+  }
+
+  /** Returns the call that a cycle of an agent makes now; a task may make others beside it. */
+  runningCall(agent_id: string): { model: string; since: number } | undefined {
+    const { clock } = this.#svc
+    for (const [purpose, { model, began }] of this.#running)
+      if (purpose.agent_id === agent_id && purpose.task_id === undefined)
+        return { model, since: Math.round(clock.ms() - (clock.monotonic() - began)) }
+    return undefined
   }
 
   forgetPrompts(agent_id: string): void {
@@ -118,7 +129,8 @@ export class Caller {
     const { planning_model, total_timeout } = this.#parts.config
     const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
     const { clock, heartbeat } = this.#svc
-    let began = clock.monotonic()
+    const asked = clock.monotonic()
+    let began = asked
     const onWait = () => {
       const [since, resumeCycle] = [clock.monotonic(), heartbeat.pauseTimeout(call.signal)]
       return () => {
@@ -135,6 +147,7 @@ export class Caller {
       try {
         const target = await this.#resolve(names[n] ?? null, call)
         model = target.id
+        this.#running.set(call.purpose, { model, began: asked })
         // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
         const failover_from = silent[0]?.model
@@ -150,6 +163,8 @@ export class Caller {
         await this.#logFallback(call, model, next, failure)
         // A model that took long to load leaves the others enough time to answer.
         left = Math.max(total_timeout - (clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
+      } finally {
+        this.#running.delete(call.purpose)
       }
     }
   }
