@@ -229,6 +229,8 @@ describe('command output', () => {
       [['goals', 'add', 'coder', 'Read a book'], /^… goal-\w+ {2}Read a book\n$/],
       [['nudge', 'coder', 'Look'], /^nudge-/],
       [['schedules', 'add', 'coder', 'Look', '--every', '3600'], /^sched-/],
+      [['resume', 'coder'], /^coder-\w+: idle\n$/],
+      [['daemon', 'resume'], /^not frozen; /],
     ] as const) {
       const { stdout, stderr } = await svc([...words], { cwd: dir.path })
       expect(stdout).toMatch(printed)

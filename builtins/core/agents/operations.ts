@@ -345,6 +345,7 @@ export const agentsResume = operation({
   mcp: true,
   errors: [...found, AgentDeadError, NameAnAgentError],
   run: (which, { svc }) => pauseOrResume(svc, 'resume', which),
+  notice: services => services.use(OwnAgents).blockOfAll(),
   render: ({ agent_id, status }) => `${agent_id === '*' ? 'all agents' : agent_id}: ${status}`,
 })
 

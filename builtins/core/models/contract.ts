@@ -417,12 +417,6 @@ export interface Summaries {
   read(answer: Pick<ModelAnswer, 'text' | 'spend'>, messages: readonly Message[], due: SummaryDue): Summary | undefined
 }
 
-export interface RunningCall {
-  model: string
-  /** Begin, in milliseconds. */
-  since: number
-}
-
 export interface Models {
   /** Resolves a name written by people. @throws ModelNameError, or ModelError when nothing can be called */
   resolve(name: string | null): Promise<{ id: string; provider: ModelProvider; model: string }>
@@ -447,8 +441,8 @@ export interface Models {
    * @throws as `resolve` does
    */
   findWindowProblem?(name: string | null, agent_id?: string): Promise<ModelProblem | null>
-  /** Returns the call of an agent's cycle that runs in this process. Absent where another plugin provides the models. */
-  findRunning?(agent_id: string): RunningCall | undefined
+  /** Returns the call that a cycle of an agent makes now in this process. Absent where another plugin provides the models. */
+  runningCall?(agent_id: string): { model: string; since: number } | undefined
   /** Functions for summaries of conversations. Absent where another plugin provides the models. */
   summaries?: Summaries
   /**

@@ -96,7 +96,7 @@ export default definePlugin({
       describe,
       inUse,
       measure: call => caller.measure(call),
-      findRunning: agent_id => caller.findRunning(agent_id),
+      runningCall: agent_id => caller.runningCall(agent_id),
       findWindowProblem: (name, agent_id) => caller.findWindowProblem(name, agent_id),
       summaries: withEarlierNames(
         {

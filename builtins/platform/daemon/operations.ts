@@ -1,6 +1,7 @@
 import { operation, z } from '#kernel'
 import { pluralize } from '#lib/pluralize'
 import { isoTime, Store } from '#platform/store/contract'
+import { Daemon } from './contract.ts'
 import { freeze, thaw } from './freeze.ts'
 import { DaemonStatus } from './shape.ts'
 import { daemonStatus as statusOf } from './status.ts'
@@ -55,6 +56,8 @@ export const daemonResume = operation({
     await thaw(svc.use(Store))
     return { status: 'running' as const, frozen_since: null }
   },
+  notice: async services =>
+    (await services.use(Daemon).isDriven()) ? undefined : 'No daemon is running. Start it with: svc start',
   render: () => 'not frozen; agents that are not paused continue with their next heartbeat',
 })
 

@@ -17,8 +17,8 @@ import {
   answerQuestion,
   beginAskingCall,
   findQuestion,
-  hasAgent,
   insertQuestion,
+  isAgent,
   overdueQuestions,
   parkAskingCall,
   questionOf,
@@ -160,7 +160,7 @@ function record(
 
 /** Ensures that only people answer, never agents. */
 async function refuseAgents(svc: PluginHandle, who: string): Promise<void> {
-  if (await hasAgent(svc.use(Store), who)) throw new AgentCannotAnswerError({ agent_id: who })
+  if (await isAgent(svc.use(Store), who)) throw new AgentCannotAnswerError({ agent_id: who })
 }
 
 /** Sanitizes a text and checks it with the guardrails. @throws GuardrailBlockedError */

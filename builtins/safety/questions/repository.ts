@@ -173,3 +173,8 @@ export const answerQuestion = defineEffect({
     params: [answer, answered_by, now, answer_key, question_id],
   }),
 })
+
+/** Returns whether an agent has this id. */
+export async function isAgent(store: Store, id: string): Promise<boolean> {
+  return (await store.get('SELECT 1 FROM agents_view WHERE agent_id = ?', [id])) !== undefined
+}

@@ -186,8 +186,10 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await pause.click()
     await ofAgent.locator('main').getByRole('alert').getByText('cannot be reached').first().waitFor()
     // The calls that wait now are unknown.
-    await approvals.evaluate("location.hash = '#/approvals/rules'; setTimeout(() => history.back(), 100)")
-    await approvals.locator('main').getByRole('alert').getByText('cannot be reached').waitFor()
+    for (const view of ['#/approvals/rules', '#/approvals']) {
+      await approvals.evaluate(`location.hash = '${view}'; new Promise(shown => setTimeout(shown, 300))`)
+      await approvals.locator('main').getByRole('alert').getByText('cannot be reached').waitFor()
+    }
     expect(await noneKnown.count()).toBe(0)
     const kept = await openAnother({ roles: ['server'], root, port: Number(new URL(first.url).port) })
     await kept.spawn('gambler')

@@ -1,4 +1,4 @@
-import type { BlockReason } from '#core/agents/contract'
+import type { AgentRow, BlockReason } from '#core/agents/contract'
 import { Models } from '#core/models/contract'
 import type { PluginHandle } from '#kernel'
 import { isoTime, Store } from '#platform/store/contract'
@@ -10,32 +10,28 @@ import { activeGoal, awaitedGoals, runningCall } from '../repository.ts'
 /** Number of approvals and questions of other agents that are named. */
 const MOST_ASKS = 3
 
-/** Names the model that a cycle of this process waits for. */
-function modelReason(svc: PluginHandle): BlockReason {
-  return {
-    name: 'model',
-    stage: 1.6,
-    async why({ agent_id, status }) {
-      if (status !== 'working' || svc.heartbeat.fault !== undefined) return undefined
-      const call = svc.use(Models).findRunning?.(agent_id)
-      if (!call) return undefined
-      return { reason: `Its cycle runs now: it waits for ${call.model} since ${isoTime(call.since)}.`, at: null }
-    },
-  }
+/** Describes the tool that a cycle runs, or the model that it waits for in this process. */
+async function currentWork(
+  svc: PluginHandle,
+  { agent_id, goal_id }: Pick<AgentRow, 'agent_id' | 'goal_id'>,
+): Promise<string | undefined> {
+  const tool = goal_id === null ? undefined : await runningCall(svc.use(Store), goal_id)
+  if (tool) return `${tool.tool} since ${isoTime(tool.since)}`
+  const call = svc.use(Models).runningCall?.(agent_id)
+  return call && `it waits for ${call.model} since ${isoTime(call.since)}`
 }
 
 /** This module's reasons why an agent does not run. */
 export function goalBlockReasons(svc: PluginHandle): BlockReason[] {
   return [
-    modelReason(svc),
     {
       name: 'tool',
       // Before `working` of all agents, which cannot say what the cycle does.
       stage: 1.5,
-      async why({ status, goal_id }) {
-        if (status !== 'working' || goal_id === null || svc.heartbeat.fault !== undefined) return undefined
-        const call = await runningCall(svc.use(Store), goal_id)
-        return call && { reason: `Its cycle runs now: ${call.tool} since ${isoTime(call.since)}.`, at: null }
+      async why(agent) {
+        if (agent.status !== 'working' || svc.heartbeat.fault !== undefined) return undefined
+        const work = await currentWork(svc, agent)
+        return work === undefined ? undefined : { reason: `Its cycle runs now: ${work}.`, at: null }
       },
     },
     {

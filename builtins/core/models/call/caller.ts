@@ -20,7 +20,6 @@ import {
   modelOf,
   type ObservedCall,
   type ObservedEnd,
-  type RunningCall,
   type Spend,
   type SummaryDue,
 } from '../contract.ts'
@@ -32,10 +31,6 @@ import type { Governor, Queue } from './governor.ts'
 import { LoadingWait } from './loading.ts'
 import { ShownText } from './shown-text.ts'
 import { boundOf, priceStateOf } from './spend.ts'
-
-/** `began`: begin of the call, also of those to earlier models, by the monotonic clock. */
-type AttemptSettings = Pick<CallSettings, 'shown' | 'share' | 'failover_from'> &
-  Pick<Queue, 'onWait'> & { began: number }
 
 export interface CallerParts {
   config: ModelConfig
@@ -64,8 +59,8 @@ export class Caller {
   readonly #parts: CallerParts
   readonly #abilities: Abilities
   readonly #context: ContextEngine
-  /** Calls that run now, by id. */
-  readonly #running = new Map<string, CallPurpose & { model: string; began: number }>()
+  /** Calls that run now: their model, and when they began by the monotonic clock. */
+  readonly #running = new Map<CallPurpose, { model: string; began: number }>()
 
   constructor(svc: PluginHandle, parts: CallerParts) {
     this.#svc = svc
@@ -91,6 +86,15 @@ export class Caller {
   /** Returns why system prompts of agents are cut, and what to do. */
   promptProblems(): ModelProblem[] {
     return this.#context.promptProblems()
+  }
+
+  /** Returns the call that a cycle of an agent makes now; a task may make others beside it. */
+  runningCall(agent_id: string): { model: string; since: number } | undefined {
+    const { clock } = this.#svc
+    for (const [purpose, { model, began }] of this.#running)
+      if (purpose.agent_id === agent_id && purpose.task_id === undefined)
+        return { model, since: Math.round(clock.ms() - (clock.monotonic() - began)) }
+    return undefined
   }
 
   forgetPrompts(agent_id: string): void {
@@ -125,7 +129,8 @@ export class Caller {
     const { planning_model, total_timeout } = this.#parts.config
     const names = [modelOf(call, planning_model), ...(call.fallback ?? [])]
     const { clock, heartbeat } = this.#svc
-    let began = clock.monotonic()
+    const asked = clock.monotonic()
+    let began = asked
     const onWait = () => {
       const [since, resumeCycle] = [clock.monotonic(), heartbeat.pauseTimeout(call.signal)]
       return () => {
@@ -142,10 +147,11 @@ export class Caller {
       try {
         const target = await this.#resolve(names[n] ?? null, call)
         model = target.id
+        this.#running.set(call.purpose, { model, began: asked })
         // The last model may use all remaining time; others leave half of it.
         const share = next ? left / 2 : left
         const failover_from = silent[0]?.model
-        const settings = { shown, share, failover_from, onWait, began }
+        const settings = { shown, share, failover_from, onWait }
         const parametrized = await this.#withParameters(target, call)
         const wholeCall = { ...parametrized, temperature: parametrized.parameters.temperature ?? call.temperature }
         return await this.#context.call(target, wholeCall, sent => this.#ask(target, sent, settings))
@@ -157,6 +163,8 @@ export class Caller {
         await this.#logFallback(call, model, next, failure)
         // A model that took long to load leaves the others enough time to answer.
         left = Math.max(total_timeout - (clock.monotonic() - began) / 1000, total_timeout * LEAST_SHARE)
+      } finally {
+        this.#running.delete(call.purpose)
       }
     }
   }
@@ -180,7 +188,11 @@ export class Caller {
     }
   }
 
-  async #ask(target: Target, call: ModelCall, { onWait, began, ...settings }: AttemptSettings): Promise<ModelAnswer> {
+  async #ask(
+    target: Target,
+    call: ModelCall,
+    { onWait, ...settings }: Pick<CallSettings, 'shown' | 'share' | 'failover_from'> & Pick<Queue, 'onWait'>,
+  ): Promise<ModelAnswer> {
     const { ports, log } = this.#svc
     const { config, retries, governorOf } = this.#parts
     const price = target.facts.price === 'unknown' ? undefined : target.facts.price
@@ -208,7 +220,6 @@ export class Caller {
       for (const limit of limits) await limit.settle({ call_id, purpose, spend, answered })
     }
     const ended = this.#observe({ call_id, model: target.id, call })
-    this.#running.set(call_id, { ...purpose, model: target.id, began })
     const answer = await callModel(call, this.#abilities.adapt(target), {
       ...config,
       max_retries: retries.max_retries,
@@ -223,23 +234,14 @@ export class Caller {
       ...chunkTimeouts({ ...config, total_timeout: settings.share }, target.provider),
       governor: governorOf(target.provider.name),
     }).catch(async error => {
-      this.#running.delete(call_id)
       ended({ error })
       await settle((error as { spend?: Spend | null }).spend ?? null, false)
       throw error
     })
-    this.#running.delete(call_id)
     ended({ answer })
     await settle(answer.spend, true)
     tellRepairs(answer, purpose, log)
     return held ? answer : Object.freeze({ ...answer, spend: Object.freeze({ ...answer.spend, held }) })
-  }
-
-  /** Returns the running call of an agent's cycle. A task may call the model beside it. */
-  findRunning(agent_id: string): RunningCall | undefined {
-    const { clock } = this.#svc
-    const call = [...this.#running.values()].find(each => each.agent_id === agent_id && each.task_id === undefined)
-    return call && { model: call.model, since: clock.ms() - (clock.monotonic() - call.began) }
   }
 
   /** @returns a function that reports the end to the observers */
