@@ -7,6 +7,7 @@ import { Svc } from '../../embed/embed.ts'
 import { project } from '../cli/project.ts'
 import { ask } from '../interfaces/rest/rest-server.ts'
 import { asksForGoal } from '../spec/core/models/model-host.ts'
+import { RunningSvc } from '../support/cli.ts'
 import { modelServer, text, toolCall } from '../support/model/model-server.ts'
 import { until } from '../support/until.ts'
 import { svc as command } from '../support/vitest/warm.ts'
@@ -106,6 +107,13 @@ describe('disabling a module', () => {
     expect(log.map(line => JSON.parse(line).msg)).toContainEqual(expect.stringMatching(goesToo))
     const tasks = again.kernel.host.list().find(({ name }) => name === 'tasks')
     expect(tasks).toMatchObject({ state: 'disabled', error: 'needs "sessions", which is disabled' })
+  })
+
+  it.each(['goals', 'runtime'])('lets svc serve run without %s and all that needs it', async name => {
+    await using dir = await project({ '.svc/config.yaml': `plugins:\n  disabled: [${name}]\n` })
+    await using service = new RunningSvc(['serve', '--with-daemon', '--port', '0', '--json'], { cwd: dir.path })
+    const [, url = ''] = await service.waitForOutput(/"url":"(http[^"]+)"/)
+    expect((await fetch(`${url}/agents`)).status).toBe(200)
   })
 
   it('makes a command that needs it fail with an error that says so', async () => {

@@ -12,9 +12,10 @@ const NARRATED = [
   'goal_max_steps',
 ] as readonly EventName[]
 
-/** Logs the agents' events while this process runs. */
+/** Logs the agents' events while this process runs, without those of disabled modules. */
 export function narrate({ hooks, log }: Kernel): void {
-  for (const event of NARRATED) {
+  const declared = hooks.events()
+  for (const event of NARRATED.filter(name => declared.has(name))) {
     hooks.on(
       event,
       payload => {
