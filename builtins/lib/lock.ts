@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { defineError, type Ports } from '#kernel'
 import { identityOf } from '#lib/identity'
+import { unlessMissing } from '#lib/unless-code'
 
 /** Maximum time to wait for a lock, in milliseconds. Work under a lock takes a few. */
 const LIMIT_MS = 10_000
@@ -45,13 +46,13 @@ export async function lockFile(path: string, ports: LockPorts): Promise<() => Pr
   const { place } = self
   let began = clock.monotonic()
   for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
-    if (await create(files, path, JSON.stringify(self))) return () => files.rm(path, { force: true })
+    if (await create(files, path, JSON.stringify(self))) return () => files.unlink(path).catch(unlessMissing)
     const found = await look(path, place, ports)
     if (found === 'gone') continue
     if (found === 'over') {
       const release = await lockFile(`${path}.break`, ports)
       try {
-        if ((await look(path, place, ports)) === 'over') await files.rm(path, { force: true })
+        if ((await look(path, place, ports)) === 'over') await files.unlink(path).catch(unlessMissing)
       } finally {
         await release()
       }

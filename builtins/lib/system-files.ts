@@ -14,6 +14,7 @@ const AT_ONCE = [
   'rm',
   'stat',
   'symlink',
+  'unlink',
   'writeFile',
 ] as const
 
