@@ -88,14 +88,14 @@ describe('commands with a running daemon and without one', () => {
     await svc(['spawn', 'coder'], { cwd: dir.path })
     expect(await svc(['agent', 'chat', 'coder'], { cwd: dir.path })).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('belongs to the module "sessions", which is disabled; to enable it'),
+      stderr: expect.stringContaining('needs the module "sessions", which is disabled; to enable it'),
     })
     const ledger = ['ledger', '--json']
     const alone = [await svc(['budget'], { cwd: dir.path }), await svc(ledger, { cwd: dir.path })]
     expect(alone[0]).toMatchObject({
       code: 1,
       stderr:
-        'svc: svc budget belongs to the module "budget", which is disabled; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart\n',
+        'svc: svc budget needs the module "budget", which is disabled; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart\n',
     })
     expect(JSON.parse(alone[1]!.stderr.split('\n').at(-2)!).error).toMatchObject({
       code: 'module_disabled',

@@ -116,13 +116,15 @@ describe('disabling a module', () => {
     expect((await fetch(`${url}/agents`)).status).toBe(200)
   })
 
-  it('makes a command that needs it fail with an error that says so', async () => {
-    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [rest]\n' })
+  it.each([
+    ['rest', 'rest', 'is disabled'],
+    ['agents', 'agents', 'is disabled'],
+    ['store', 'agents', 'needs "store", which is disabled'],
+  ])('%s makes svc serve fail with an error that names %s', async (name, module, why) => {
+    await using dir = await project({ '.svc/config.yaml': `plugins:\n  disabled: [${name}]\n` })
     const { code, stderr } = await command(['serve', '--port', '0'], { cwd: dir.path })
     expect(code).toBe(1)
-    expect(stderr).toContain(
-      'No plugin provides the service "rest"; is its plugin disabled? In setup it may not exist yet: call svc.use where you need it.',
-    )
+    expect(stderr).toContain(`svc serve needs the module "${module}", which ${why}; to enable it`)
   })
 })
 

@@ -165,7 +165,7 @@ export const ModuleDisabledError = defineError({
   title: 'Module disabled',
   /** @param p.reason why it is off, if it is not disabled itself */
   message: (p: { command: string; module: string; reason: string | null }) =>
-    `svc ${p.command} belongs to the module "${p.module}", which ${p.reason ?? 'is disabled'}; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart`,
+    `svc ${p.command} needs the module "${p.module}", which ${p.reason ?? 'is disabled'}; to enable it, remove it from the list plugins.disabled (svc config get plugins.disabled), then: svc restart`,
 })
 export const ReplacedByPluginError = defineError({
   code: 'replaced_by_plugin',

@@ -4,7 +4,7 @@ import { ProfileNotFoundError, Profiles } from '#core/profiles/contract'
 import { errorMessage, type Kernel } from '#kernel'
 import { BadFileError } from '#lib/yaml'
 import { Budget } from '#safety/budget/contract'
-import { UsageError } from '../contract.ts'
+import { ModuleDisabledError, UsageError } from '../contract.ts'
 
 /** Maximum number of agents named when a process starts. */
 const MOST_NAMED = 100
@@ -37,12 +37,24 @@ function portError(preset: string) {
   return new UsageError({ problem, usage: 'svc start --profiles <names>, svc serve --port <number>' })
 }
 
+/** Modules that each process needs which runs or serves agents. */
+const NEEDED = ['agents', 'models']
+
 /**
- * Checks, before agents run, that they can be spawned from these presets and that models.yaml is valid. Other faults of
- * the default model are announced, because agents may have models of their own.
- * @throws as `checkPresets` does; BadFileError for models.yaml
+ * Checks, before agents run, that no needed module is disabled, that agents can be spawned from these presets and that
+ * models.yaml is valid. Other faults of the default model are announced, because agents may have models of their own.
+ * @param further modules that the command needs besides
+ * @throws ModuleDisabledError; as `checkPresets` does; BadFileError for models.yaml
  */
-export async function checkStart(kernel: Kernel, presets: readonly string[]): Promise<void> {
+export async function checkStart(
+  kernel: Kernel,
+  command: string,
+  presets: readonly string[],
+  further: readonly string[] = [],
+): Promise<void> {
+  const isNeeded = (name: string) => NEEDED.includes(name) || further.includes(name)
+  const off = kernel.host.list().find(({ name, state }) => state === 'disabled' && isNeeded(name))
+  if (off) throw new ModuleDisabledError({ command, module: off.name, reason: off.error })
   await checkPresets(kernel, presets)
   await kernel
     .use(Models)

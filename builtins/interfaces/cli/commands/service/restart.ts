@@ -59,7 +59,7 @@ async function checkNewStart(
 ): Promise<void> {
   // Plugins are not run: one that blocks the process may be the reason for the restart.
   await using kernel = await program.open({ root, roles: [], log: { level: 'silent' }, pluginFiles: 'none' })
-  await checkStart(kernel, presetsOf(profiles))
+  await checkStart(kernel, 'restart', presetsOf(profiles), serves ? ['rest'] : [])
   // The old daemon still uses the port, so another port shows whether listening on the host is permitted.
   if (serves) await (await kernel.use(Rest).listen({ ...serves, port: 0 })).close()
 }

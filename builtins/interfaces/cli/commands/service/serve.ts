@@ -30,7 +30,7 @@ const serve: HandWritten = async (input, context) => {
   let url = ''
   return serveUntilSignal(root, roles, input.dev === true ? inDevelopment(context) : context, {
     async beforeHeartbeat(kernel, life) {
-      await checkStart(kernel, presets)
+      await checkStart(kernel, 'serve', presets, ['rest'])
       url = (await kernel.use(Rest).listen({ host, port }, { described: true })).url
       await life('listening', { url })
     },

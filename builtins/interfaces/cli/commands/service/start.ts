@@ -37,7 +37,7 @@ const start: HandWritten = async (input, context) => {
   }
   const roles: Role[] = joins ? ['daemon', 'joined'] : ['daemon']
   return serveUntilSignal(root, roles, dev ? inDevelopment(context) : context, {
-    beforeHeartbeat: kernel => checkStart(kernel, presets),
+    beforeHeartbeat: kernel => checkStart(kernel, 'start', presets),
     async begin(kernel, journal) {
       await spawnMissing(kernel, presets)
       return announce(context.tree.version, root, [
