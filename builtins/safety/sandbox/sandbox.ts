@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { errorMessage, type PluginHandle, type Ports } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
 import { PROGRAM_TOKENS } from '#lib/output-limit'
 import { secretsIn } from '#lib/secrets'
 import { isOfSystem, type Running, sandboxArguments } from './bubblewrap.ts'
@@ -33,6 +34,8 @@ const LEAST_MEMORY_MB = 2048
 const OUTPUTS = '.output'
 const MOST_OUTPUTS = 20
 
+const MOUNTS = 'mounts'
+
 /** Runs programs, with bubblewrap if it is installed and enabled. */
 export class Processes implements Sandbox {
   readonly #svc: PluginHandle
@@ -42,6 +45,8 @@ export class Processes implements Sandbox {
 
   /** Programs that run in the sandbox now. */
   readonly #running = new Set<Running>()
+  /** Serializes starts and ends, so that no end removes a file that a start is about to mount. */
+  readonly #inTurn = keyedMutex()
 
   constructor(svc: PluginHandle, config: SandboxConfig) {
     this.#svc = svc
@@ -57,10 +62,10 @@ export class Processes implements Sandbox {
     // If `.tmp` exists and is not a folder, the agent has created it.
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
-    const { command, running } = await this.#wrapCommand(await this.#candidates(name), cwd, request)
+    const candidates = await this.#candidates(name)
+    const { command, running } = await this.#inTurn(MOUNTS, () => this.#wrapCommand(candidates, cwd, request))
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
-    if (running) this.#running.add(running)
     const ended = runGroup(this.#svc.ports, {
       argv: [...limitArguments(limits), ...command, ...args],
       cwd,
@@ -72,7 +77,7 @@ export class Processes implements Sandbox {
       started: request.started,
       wrote: request.wrote,
     })
-    const end = await ended.finally(() => running && this.#end(running))
+    const end = await ended.finally(() => running && this.#inTurn(MOUNTS, () => this.#end(running)))
     return mayHaveHitLimit(end) ? { ...end, limits: describeLimits(limits) } : end
   }
 
@@ -146,8 +151,9 @@ export class Processes implements Sandbox {
   }
 
   /**
-   * Returns the program to run, with the bubblewrap command before it where there is a sandbox. There the first visible
-   * candidate is taken, as a shell inside would: version managers put invisible ones of their own first.
+   * Returns the program to run, with the bubblewrap command before it where there is a sandbox, and counts it as running
+   * there. In a sandbox the first visible candidate is taken, as a shell inside would: version managers put invisible
+   * ones of their own first.
    * @throws NoSandboxError, ProgramError
    */
   async #wrapCommand(
@@ -178,6 +184,7 @@ export class Processes implements Sandbox {
     const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
     const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
     const { args, program: running } = await sandboxArguments(files, wall)
+    this.#running.add(running)
     return { command: [found.path, ...args, program], running }
   }
 
