@@ -1,6 +1,6 @@
-import { generationParts, selfPrompt } from '#core/goals/context/prompt'
+import { generationParts } from '#core/goals/context/prompt'
 import type { GoalContext } from '#core/goals/contract'
-import { outlineOf, Profiles } from '#core/profiles/contract'
+import { constantPrompt, outlineOf, Profiles } from '#core/profiles/contract'
 import { definePlugin } from '#kernel'
 import { textTokens } from '#lib/text-tokens'
 import { BUILTINS } from '../../../builtins/index.ts'
@@ -45,7 +45,7 @@ export async function promptsOf(presets: readonly string[]): Promise<Map<string,
   const made = new Map<string, Map<string, number>>()
   for (const context of contexts) {
     const skills = outlineOf(await home.kernel.use(Profiles).skills(context.profile))
-    const parts = [{ name: 'self', text: selfPrompt(context.profile, skills) }, ...generationParts(context)]
+    const parts = [{ name: 'self', text: constantPrompt(context.profile, skills) }, ...generationParts(context)]
     made.set(context.profile.name, new Map(parts.map(({ name, text }) => [name, textTokens(text)])))
   }
   return made

@@ -9,8 +9,6 @@ import { readAcceptance } from '../acceptance/repository.ts'
 import type { GoalContext, GoalRow } from '../contract.ts'
 import { type NoGoal, RESTS } from '../generation/idle.ts'
 
-export { selfPrompt } from '#core/profiles/contract'
-
 /** Rules for all agents. */
 const RULES = `You work on one goal at a time, by yourself; your results are read later.
 - Work in small steps: call the tools that bring you forward, and read what they return before you go on. Old results are removed later, so state what you will need of them.
@@ -214,6 +212,7 @@ export function generationParts(context: GoalContext): { name: string; text: str
   // An agent without goals of its own is asked only about messages.
   const last_answer = profile.own_goals ? context.last_answer : undefined
   return [
+    { name: 'mood', text: moodPrompt(profile) },
     ...sections,
     { name: 'nudges', text: list('Messages from the operator', nudges) },
     { name: 'news', text: list('Other messages', news) },

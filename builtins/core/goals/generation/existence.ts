@@ -1,9 +1,9 @@
 import { imagesOf } from '#core/images/contract'
 import { lineOf } from '#core/memory/contract'
 import { type ModelAnswer, Models, nearJsonAt } from '#core/models/contract'
-import { outlineOf, Profiles } from '#core/profiles/contract'
+import { constantPrompt, outlineOf, Profiles } from '#core/profiles/contract'
 import { type PluginHandle, z } from '#kernel'
-import { generationMessage, selfPrompt } from '../context/prompt.ts'
+import { generationMessage } from '../context/prompt.ts'
 import type { GeneratedGoal, GoalContext, GoalStrategy } from '../contract.ts'
 
 /** A null goal means that there is nothing to do. */
@@ -34,7 +34,7 @@ export function existenceLoop(svc: PluginHandle): GoalStrategy {
         model: context.model,
         fallback: profile.fallback,
         messages: [
-          { role: 'system', content: selfPrompt(profile, skills) },
+          { role: 'system', content: constantPrompt(profile, skills) },
           { role: 'user', content: generationMessage(context), ...imagesOf(context.images) },
         ],
         tools: [],

@@ -9,15 +9,8 @@ import { z } from '#kernel'
 import { isTree } from '#lib/tree'
 import { turnStart } from '../context/conversation.ts'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage, Usage } from '../contract.ts'
-import { anthropicParameters } from './anthropic-parameters.ts'
-
-/** Marks the end of a part that is cached. The next step begins with the same text. */
-const CACHED = { cache_control: { type: 'ephemeral' } } as const
-/**
- * Number of marked user turns: the last, and the one that the previous request ended with. Without a mark the API looks
- * for the end of that request only in the last 20 blocks, and one answer with many calls adds more.
- */
-const CACHED_TURNS = 2
+import { anthropicParameters } from '../parameters/anthropic.ts'
+import { CACHED, CACHED_TURNS, isContinued } from './prompt-cache.ts'
 
 /**
  * Returns a request of Anthropic's Messages API: the first system message is separate, turns alternate, and a tool's
@@ -26,7 +19,7 @@ const CACHED_TURNS = 2
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
 export function anthropicRequest(request: ModelRequest): MessageCreateParamsNonStreaming {
-  const { model, messages, tools } = request
+  const { model, messages, tools, purpose } = request
   const first = messages.findIndex(({ role }) => role !== 'system')
   const head = messages.slice(0, first < 0 ? messages.length : first)
   const system = head.map(({ content }) => content).join('\n\n')
@@ -36,7 +29,7 @@ export function anthropicRequest(request: ModelRequest): MessageCreateParamsNonS
     ...parameters,
     model,
     ...(system.trim() ? { system: [{ type: 'text', text: system, ...CACHED }] } : {}),
-    messages: turnsOf(messages.slice(head.length), thinks),
+    messages: turnsOf(messages.slice(head.length), thinks, isContinued(purpose) ? CACHED_TURNS : 0),
     ...(tools.length > 0
       ? {
           tools: tools.map(({ name, description, parameters }) => {
@@ -59,7 +52,8 @@ function hasAllThinking(messages: readonly SentMessage[]): boolean {
     .every(({ tool_calls = [], provider_data }) => tool_calls.length === 0 || thinkingIn(provider_data).length > 0)
 }
 
-function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessageParam[] {
+/** @param cached number of user turns, from the end, up to which the conversation is cached */
+function turnsOf(messages: readonly SentMessage[], thinks: boolean, cached: number): MessageParam[] {
   const turns: Turn[] = []
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
@@ -71,8 +65,8 @@ function turnsOf(messages: readonly SentMessage[], thinks: boolean): MessagePara
   }
   for (const { content } of turns)
     content.sort((a, b) => Number(b.type === 'tool_result') - Number(a.type === 'tool_result'))
-  for (const { content } of turns.filter(({ role }) => role === 'user').slice(-CACHED_TURNS))
-    content.push({ ...content.pop()!, ...CACHED } as ContentBlockParam)
+  const users = turns.filter(({ role }) => role === 'user').toReversed()
+  for (const { content } of users.slice(0, cached)) content.push({ ...content.pop()!, ...CACHED } as ContentBlockParam)
   return turns
 }
 

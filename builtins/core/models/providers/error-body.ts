@@ -6,7 +6,6 @@ import { isTree } from '#lib/tree'
  * `detail`, OpenRouter puts the provider's message in `metadata.raw`.
  */
 export async function withErrorBody(response: Response): Promise<Response> {
-  if (response.ok) return response
   const { status, statusText, headers } = response
   const text = await response.text().catch(() => '')
   return new Response(readable(text), { status, statusText, headers })

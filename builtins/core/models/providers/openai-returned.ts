@@ -1,6 +1,6 @@
 import { isTree } from '#lib/tree'
 import type { Message, ModelEvent, ModelRequest } from '../contract.ts'
-import type { Dialect } from './dialects.ts'
+import type { Dialect } from '../parameters/dialects.ts'
 
 type Tree = Record<string, unknown>
 

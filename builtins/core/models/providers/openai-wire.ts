@@ -6,20 +6,27 @@ import type {
 import { z } from '#kernel'
 import { isTree, type Tree } from '#lib/tree'
 import type { ModelEvent, ModelRequest, SentImage, SentMessage } from '../contract.ts'
+import type { Dialect } from '../parameters/dialects.ts'
+import { wireParameters } from '../parameters/openai.ts'
 import { continues, textOfArguments } from '../repair/arguments.ts'
-import type { Dialect } from './dialects.ts'
-import { wireParameters } from './openai-parameters.ts'
 import { parseReturned } from './openai-returned.ts'
+import type { CacheHints } from './prompt-cache.ts'
 
 type Base = Omit<ChatCompletionCreateParams, 'stream' | 'stream_options'>
 
 /** Converts a request to OpenAI's chat completions format. */
-export function wireRequest(request: ModelRequest, dialect: Dialect = 'openai'): Base {
+export function wireRequest(
+  request: ModelRequest,
+  dialect: Dialect = 'openai',
+  hints: CacheHints = { fields: {} },
+): Base {
   const { model, messages, tools, response_schema } = request
+  const sent = messages.map(message => wireMessage(message, request, dialect))
   return {
+    ...omitted(hints.fields, request),
     ...wireParameters(request, dialect),
     model,
-    messages: messages.map(message => wireMessage(message, request, dialect)),
+    messages: hints.mark ? marked(sent, omitted(hints.mark, request), hints.marked_turns) : sent,
     ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
     ...(response_schema ? { response_format: responseFormat(response_schema) } : {}),
   }
@@ -49,6 +56,28 @@ function isStrict(schema: unknown): boolean {
   // The values of these four keywords are data, not schemas.
   const { default: _, examples: __, enum: ___, const: ____, ...keywords } = rest
   return [...Object.values((properties ?? {}) as Tree), ...Object.values(keywords)].every(isStrict)
+}
+
+/** Returns the fields that the model did not refuse before. */
+function omitted(fields: Record<string, unknown>, { omit }: ModelRequest): Record<string, unknown> {
+  return omit ? Object.fromEntries(Object.entries(fields).filter(([key]) => !omit.has(key))) : fields
+}
+
+/** Adds a mark to the end of the system prompt, and of the last turns before the model's. */
+function marked(
+  messages: readonly ChatCompletionMessageParam[],
+  mark: Record<string, unknown>,
+  turns = 0,
+): ChatCompletionMessageParam[] {
+  const isRead = (n: number) => ['user', 'tool'].includes(messages[n]?.role ?? '')
+  const ends = messages.flatMap((_, n) => (isRead(n) && !isRead(n + 1) ? n : []))
+  const at = [messages.findIndex(({ role }) => role !== 'system') - 1, ...ends.toReversed().slice(0, turns)]
+  return messages.map((message, n) => {
+    const { content } = message
+    if (!at.includes(n) || !content) return message
+    const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+    return { ...message, content: [...parts.slice(0, -1), { ...parts.at(-1), ...mark }] } as ChatCompletionMessageParam
+  })
 }
 
 function wireMessage(message: SentMessage, request: ModelRequest, dialect: Dialect): ChatCompletionMessageParam {

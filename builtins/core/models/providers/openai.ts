@@ -1,7 +1,7 @@
 import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
-import { dialectOf } from './dialects.ts'
+import { dialectOf } from '../parameters/dialects.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
@@ -19,6 +19,7 @@ import {
   wireRequest,
 } from './openai-wire.ts'
 import { probe } from './probe.ts'
+import { cacheHints, cachingServerOf } from './prompt-cache.ts'
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
@@ -29,6 +30,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const { availability, reach, firstModel, listModels, explainMissing, contextWindow, vision } = probe(endpoint, ports)
   let client: Promise<OpenAI> | undefined
   const dialect = dialectOf(endpoint)
+  const cachingServer = cachingServerOf(endpoint)
 
   const connect = async () => {
     client ??= Promise.all([import('openai'), import('./streaming-fetch.ts')]).then(
@@ -42,8 +44,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
           project: endpoint.project,
           maxRetries: 0,
           timeout: NO_TIMEOUT_MS,
-          fetch: (input, init) =>
-            capBody(ask(input instanceof Request ? input.url : input, init), false).then(withErrorBody),
+          fetch: async (input, init) => {
+            const response = await capBody(ask(input instanceof Request ? input.url : input, init), false)
+            return response.ok ? response : withErrorBody(response)
+          },
           logLevel: 'off',
         })
       },
@@ -55,8 +59,9 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   const open = async (request: ModelRequest, signal: AbortSignal) => {
     const { chat } = await connect()
     const usage = request.omit?.has('stream_options') ? {} : { stream_options: { include_usage: true } }
+    const hints = cacheHints(request, cachingServer)
     return chat.completions
-      .create({ ...wireRequest(request, dialect), stream: true, ...usage }, { signal })
+      .create({ ...wireRequest(request, dialect, hints), stream: true, ...usage }, { signal, headers: hints.headers })
       .asResponse()
   }
 
@@ -70,7 +75,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
         throw await withMissing(fault(error), request)
       })
       refuseWebPage(endpoint, model, response)
-      if (isJson(response)) return readWholeAnswer(response, fault)
+      if (response.headers.get('content-type')?.includes('application/json')) return readWholeAnswer(response, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
   }
@@ -80,8 +85,10 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     refuseWithoutKey(endpoint, model)
     try {
       const { chat } = await connect()
-      const sending = chat.completions.create({ ...wireRequest(request, dialect), stream: false }, { signal })
-      const response = await sending.asResponse()
+      const hints = cacheHints(request, cachingServer)
+      const response = await chat.completions
+        .create({ ...wireRequest(request, dialect, hints), stream: false }, { signal, headers: hints.headers })
+        .asResponse()
       refuseWebPage(endpoint, model, response)
       return isStream(response)
         ? await eventsOfStream(response, ports.clock)
@@ -118,10 +125,6 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     stream,
     complete,
   }
-}
-
-function isJson({ headers }: Response): boolean {
-  return headers.get('content-type')?.includes('application/json') ?? false
 }
 
 /** Reads a complete answer to a streaming request. Some servers cannot stream, or report errors this way. */

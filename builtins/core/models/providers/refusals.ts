@@ -47,6 +47,11 @@ const OMITTABLE = [
   'thinking.type.enabled',
   'output_config',
   'extra_body',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_breakpoint',
+  'cache_control',
+  'session_id',
   'chat_template_kwargs',
   'stream_options',
   'max_tokens',
@@ -59,6 +64,8 @@ const OMITTABLE = [
  */
 export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'OpenAI', says: /Function tools with reasoning_effort are not supported/i, key: 'reasoning_effort' },
+  // The breakpoint is named with its path: messages[0].content[0].prompt_cache_breakpoint
+  { of: 'OpenAI', says: /\b(prompt_cache_(?:key|options|breakpoint))\b/i },
   { of: 'OpenAI', says: /Unsupported (?:parameter|value)s?: ['"`]?([\w.]+)/i },
   { of: 'OpenAI', says: /Unrecognized request arguments? supplied: ([\w.]+)/i },
   { of: 'OpenAI', says: /Unknown parameter: ['"`]?([\w.]+)/i },

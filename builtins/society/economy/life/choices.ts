@@ -1,7 +1,7 @@
 import { Agents } from '#core/agents/contract'
 import { Memory } from '#core/memory/contract'
 import { Models } from '#core/models/contract'
-import { Profiles, selfPrompt } from '#core/profiles/contract'
+import { constantPrompt, moodPrompt, Profiles } from '#core/profiles/contract'
 import { errorMessage, type PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { Budget } from '#safety/budget/contract'
@@ -121,11 +121,12 @@ export class LifeChoices {
     const agent = await agents.find(agent_id)
     const profile = await agents.profileOf(agent)
     const skills = await this.#svc.use(Profiles).skills(profile)
+    const question = lifePrompt(event, Situation.parse(JSON.parse(row.situation)))
     const { text } = await this.#svc.use(Models).call({
       model: agent.model || profile.model || null,
       messages: [
-        { role: 'system', content: selfPrompt(profile, skills) },
-        { role: 'user', content: lifePrompt(event, Situation.parse(JSON.parse(row.situation))) },
+        { role: 'system', content: constantPrompt(profile, skills) },
+        { role: 'user', content: [moodPrompt(profile), question].filter(Boolean).join('\n\n') },
       ],
       tools: [],
       temperature: profile.temperature,

@@ -30,6 +30,13 @@ const PARAMETERS: [of: string, message: string, key: string][] = [
   [
     ...([
       'OpenAI',
+      "Unknown parameter: 'messages[0].content[0].prompt_cache_breakpoint'.",
+      'prompt_cache_breakpoint',
+    ] as const),
+  ],
+  [
+    ...([
+      'OpenAI',
       'Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions.',
     ] as const),
     'reasoning_effort',

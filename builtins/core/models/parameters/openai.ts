@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../contract.ts'
-import type { ModelParameters } from '../parameters/contract.ts'
+import type { ModelParameters } from './contract.ts'
 import type { Dialect } from './dialects.ts'
 
 type Wire = Record<string, unknown>

@@ -1,6 +1,6 @@
 import type { MessageCreateParamsNonStreaming } from '@anthropic-ai/sdk/resources/messages'
 import type { ModelRequest } from '../contract.ts'
-import { thinkingTokens } from '../parameters/contract.ts'
+import { thinkingTokens } from './contract.ts'
 
 type Wire = Pick<MessageCreateParamsNonStreaming, 'max_tokens' | 'thinking' | 'output_config' | 'stop_sequences'>
 type Thinking = NonNullable<Wire['thinking']>
