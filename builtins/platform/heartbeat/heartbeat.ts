@@ -58,6 +58,8 @@ export class Heartbeat implements HeartbeatControl {
   #wake = () => {}
   /** Whether something may have become due while the loop was not asleep. */
   #hinted = false
+  /** Number of wakes since the start. */
+  #wakes = 0
   /** Time of the last tick, in milliseconds of the wall clock; it shows whether a daemon stalls. */
   lastTick = 0
   /** Error of the last round, such as a full disk; undefined if the round succeeded. */
@@ -160,7 +162,11 @@ export class Heartbeat implements HeartbeatControl {
     const { clock } = this.#parts.ports
     const { points, log } = this.#parts
     const waker = new Waker({ points, clock, log, scheduler: this.#parts.scheduler })
-    const undo = [this.#parts.scheduler().onWake(() => this.hint()), waker.follow()]
+    const woken = this.#parts.scheduler().onWake(() => {
+      this.#wakes++
+      this.hint()
+    })
+    const undo = [woken, waker.follow()]
     let beats = 0
     let nextBeat = clock.monotonic()
     while (!this.#stop.signal.aborted) {
@@ -243,12 +249,14 @@ export class Heartbeat implements HeartbeatControl {
     const before = own.filter(({ ending }) => ending).map(({ ended }) => ended)
     const scheduler = this.#parts.scheduler()
     const cycle = new Cycle(lease, effects => scheduler.commit(lease, effects, 'keep'), abort.signal)
+    const wakes = this.#wakes
     const ended = (lease.kind === 'sys' ? this.#beat(cycle) : this.#runRecorded(cycle, abort, before)).finally(() => {
       const wasFull = this.#agents >= this.#parts.config.max_concurrent_agents
       this.#running.delete(lease)
       if (lease.kind === 'agent') this.#agents--
       const again = cycle.run_at !== undefined && cycle.run_at <= this.#parts.ports.clock.ms()
-      if (wasFull || again) this.hint()
+      // An agent that was woken during its cycle is due again.
+      if (wasFull || again || this.#wakes !== wakes) this.hint()
     })
     this.#running.set(lease, { cycle, abort, ended })
     if (lease.kind === 'agent') this.#agents++

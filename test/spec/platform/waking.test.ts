@@ -6,7 +6,7 @@ import type { PluginDefinition } from '#kernel'
 import waking from '#platform/waking/index'
 import { Svc } from '../../../index.ts'
 import { project } from '../../cli/project.ts'
-import { type TestHost, type TestHostOptions, until } from '../../support/index.ts'
+import { HeldClock, type TestHost, type TestHostOptions, until } from '../../support/index.ts'
 import { spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { goalAnswer } from '../safety/approvals-host.ts'
 
@@ -137,6 +137,22 @@ describe('watched files', () => {
     await appendFile(join(home.root, 'todo.txt'), 'three')
     await until(() => home.begun.length === 3)
   })
+})
+
+it('an agent that is woken during its cycle begins the next as soon as that ends, and not at a later poll', async () => {
+  await using home = await idlers({}, [], { clock: new HeldClock() })
+  const agent_id = await spawn(home)
+  let release: (() => void) | undefined
+  home.kernel.hooks.get('cleanup').tap('held', async () => {
+    if (home.begun.length === 1) await new Promise<void>(resolve => (release = resolve))
+  })
+  home.kernel.heartbeat.start()
+  await until(() => release !== undefined)
+  await home.kernel.invoke('agents.nudge', { id: agent_id, message: 'look' })
+  await quiet(50)
+  release!()
+  // No timer fires, because the clock stands still.
+  await until(() => home.begun.length === 2)
 })
 
 describe('several wake sources', () => {
