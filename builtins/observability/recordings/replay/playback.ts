@@ -22,8 +22,8 @@ import { ReplayedContext, settle, type Waiting } from './replayed-context.ts'
 const STALLED_MS = 3_000
 /** Number of event loop turns within which every context that can continue does so. */
 const TURNS = 5
-/** Disk errors. They do not recur in a replay, so the recorded error is thrown. */
-const DISK = /^SQLITE_(FULL|IOERR)/
+/** Errors of the disk and of the lock. They do not recur in a replay, so the recorded error is thrown. */
+const OUTSIDE = /^(SQLITE_(FULL|IOERR)|database_locked$)/
 
 export interface PlaybackParts {
   recording: ParsedRecording
@@ -224,7 +224,7 @@ export class Playback implements RecordingBackend {
         const [, , name, failure] = entry
         const turn = await this.#arrival(entry, 't', recording.text(name))
         if (!turn) return
-        if (failure && DISK.test(String(failure.code))) turn.reject(errorOf(failure))
+        if (failure && OUTSIDE.test(String(failure.code))) turn.reject(errorOf(failure))
         else settle(turn)
         this.#resumeReads()
         return this.#compare()

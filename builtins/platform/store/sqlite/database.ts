@@ -158,12 +158,16 @@ export class Database {
     }
     const record = () => backend?.recordWrites(context ? besides : [...statements, ...besides])
     const writeAlone = () =>
-      this.waiting(() => {
-        const transact = () => this.#transact(inside, !context && this.recording()?.isReplaying ? 'ROLLBACK' : 'COMMIT')
-        const done = context ? context.turn(what, transact) : transact()
-        record()
-        return done
-      })
+      this.waiting(
+        () => {
+          const transact = () =>
+            this.#transact(inside, !context && this.recording()?.isReplaying ? 'ROLLBACK' : 'COMMIT')
+          const done = context ? context.turn(what, transact) : transact()
+          record()
+          return done
+        },
+        context && (error => context.turn(what, () => raise(error))),
+      )
     // A replay decides itself when each write runs.
     if (isReplayed) return writeAlone()
     return new Promise((resolve, reject) => {
@@ -220,7 +224,11 @@ export class Database {
   read<T>(sql: string, work: () => T): Promise<T> {
     const who = recordingContext()
     const once = who && this.otherProcesses?.mustCheck ? () => this.#readUndisturbed(work) : work
-    return this.waiting(who ? () => who.read(sql, once) : work)
+    if (!who) return this.waiting(work)
+    return this.waiting(
+      () => who.read(sql, once),
+      error => who.read(sql, () => raise(error)),
+    )
   }
 
   /** Repeats the read when another process may have written meanwhile, until the order of both is known. */
@@ -241,18 +249,21 @@ export class Database {
     return `${this.dataVersion()}.${this.#writes}`
   }
 
-  /** Runs `work` again until no other process holds the lock. The first try nearly always succeeds. */
-  waiting<T>(work: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs `work` again until no other process holds the lock. The first try nearly always succeeds.
+   * @param gaveUp records the error after the last try; those before are not recorded
+   */
+  waiting<T>(work: () => T | Promise<T>, gaveUp?: (error: unknown) => void): Promise<T> {
     let done: T | Promise<T>
     try {
       done = work()
     } catch (error) {
-      return this.#again(error, work)
+      return this.#again(error, work, gaveUp)
     }
-    return done instanceof Promise ? done.catch(error => this.#again(error, work)) : Promise.resolve(done)
+    return done instanceof Promise ? done.catch(error => this.#again(error, work, gaveUp)) : Promise.resolve(done)
   }
 
-  async #again<T>(thrown: unknown, work: () => T | Promise<T>): Promise<T> {
+  async #again<T>(thrown: unknown, work: () => T | Promise<T>, gaveUp?: (error: unknown) => void): Promise<T> {
     let error = thrown
     let began: number | undefined
     for (let pause = 1; ; pause = Math.min(pause * 2, 25)) {
@@ -262,7 +273,9 @@ export class Database {
       const limit = this.ending?.aborted && this.#stuck === this.#writes ? 0 : LOCK_LIMIT_MS
       if (now - began > limit) {
         this.#stuck = this.#writes
-        throw new DatabaseLockedError(undefined, { retryAfter: 1 })
+        const locked = new DatabaseLockedError(undefined, { retryAfter: 1 })
+        gaveUp?.(locked)
+        throw locked
       }
       await this.#clock.sleep(pause)
       try {
@@ -317,6 +330,10 @@ export class Database {
     }
     return statement
   }
+}
+
+function raise(error: unknown): never {
+  throw error
 }
 
 function isEmpty(file: string, { stampOf }: FileIdentityPorts): boolean {
