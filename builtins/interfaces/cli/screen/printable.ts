@@ -1,16 +1,12 @@
-import { JOINER } from '#lib/sanitize'
+import { DECEIVING } from '#lib/sanitize'
 import type { Context } from '../context.ts'
-
-// Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and Unicode line breaks that terminals do
-// not break at.
-const UNPRINTABLE = new RegExp(String.raw`(?![\n\t]|${JOINER})[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`, 'gu')
 
 /**
  * Makes text from agents, users or files safe for a terminal: characters that move the cursor, hide or reorder text
  * become escapes (`\x1b`, `\u202e`). Line breaks and tabs stay.
  */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escapeOf)
+  return text.replace(DECEIVING, escapeOf)
 }
 
 /** Makes text printable on one line, as for a table cell. */
@@ -20,7 +16,7 @@ export function printableLine(text: string): string {
 
 /** Escapes the same characters in JSON text, by JSON escapes. */
 export function printableJson(text: string): string {
-  return text.replace(UNPRINTABLE, character =>
+  return text.replace(DECEIVING, character =>
     Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),
   )
 }
