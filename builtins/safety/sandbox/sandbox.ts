@@ -25,9 +25,15 @@ import { areasOf, searchArea } from './reach.ts'
 
 /**
  * Shell script that sets POSIX limits and then runs the program; arguments are not interpreted by the shell. File size
- * is in blocks of 512 bytes.
+ * is in blocks of 512 bytes. When memory runs out, Linux ends the program before the service and the operator's programs.
  */
-const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
+const LIMITED =
+  '{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
+/**
+ * Shell script that limits the number of processes in a sandbox, which Linux counts apart from the operator's other ones.
+ * The option's name differs between shells. Linux does not limit root.
+ */
+const COUNTED = '{ ulimit -p 4096 || ulimit -u 4096; } 2>/dev/null; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
 const LEAST_MEMORY_MB = 2048
 /** Folder for long outputs, and the number of files kept in it. */
@@ -185,7 +191,7 @@ export class Processes implements Sandbox {
     const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
     const { args, program: running } = await sandboxArguments(files, wall)
     this.#running.add(running)
-    return { command: [found.path, ...args, program], running }
+    return { command: [found.path, ...args, '/bin/sh', '-c', COUNTED, 'sh', program], running }
   }
 
   #findSandbox() {
