@@ -21,6 +21,18 @@ export const CONTROL = new RegExp(String.raw`(?![\t\n]|${JOINER})[${INVISIBLE}]`
 /** The same, with lone surrogates and line breaks that few programs show: what a reader must not miss. */
 export const DECEIVING = new RegExp(String.raw`(?![\t\n]|${JOINER})[${INVISIBLE}\p{Cs}\p{Zl}\p{Zp}]`, 'gu')
 
+/** Escapes deceiving characters in JSON text, by JSON escapes. */
+export function printableJson(text: string): string {
+  return text.replace(DECEIVING, character =>
+    Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),
+  )
+}
+
+/** Returns the JSON escape of a UTF-16 code unit, such as `\u202e`. */
+export function unicodeEscape(code: number): string {
+  return `\\u${code.toString(16).padStart(4, '0')}`
+}
+
 /**
  * Prepares text from outside for a prompt: removes control characters and simple HTML tags, however they are nested.
  * For text that may contain code, use `removeControlCharacters`.
