@@ -69,7 +69,7 @@ export class Processes implements Sandbox {
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
     const candidates = await this.#candidates(name)
-    const { command, running } = await this.#inTurn(MOUNTS, () => this.#wrapCommand(candidates, cwd, request))
+    const { command, running } = await this.#wrapCommand(candidates, cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
     const ended = runGroup(this.#svc.ports, {
@@ -189,8 +189,11 @@ export class Processes implements Sandbox {
     }
     const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
     const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
-    const { args, program: running } = await sandboxArguments(files, wall)
-    this.#running.add(running)
+    const { args, program: running } = await this.#inTurn(MOUNTS, async () => {
+      const made = await sandboxArguments(files, wall)
+      this.#running.add(made.program)
+      return made
+    })
     return { command: [found.path, ...args, '/bin/sh', '-c', COUNTED, 'sh', program], running }
   }
 

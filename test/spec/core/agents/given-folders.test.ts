@@ -331,11 +331,13 @@ describe.runIf(hasWall)('programs in given folders', () => {
     expect(await begins).toContain('Read-only file system')
   })
 
-  it('change no old repository, however many new ones there are', async () => {
+  it('change no old repository, however many new ones and new folders there are', async () => {
     execFileSync('git', ['init', '-q', join(project, 'deep/er/old')])
     await put(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`given/project/${n}/.git/HEAD`, ''])))
-    const answer = await run('env git -C deep/er/old config core.fsmonitor ./evil')
-    expect(answer).toMatch(/Device or resource busy|Read-only file system/)
+    const change = () => run('env git -C deep/er/old config core.fsmonitor ./evil')
+    expect(await change()).toMatch(/Device or resource busy|Read-only file system/)
+    await Promise.all(Array.from({ length: 2_100 }, (_, n) => mkdir(join(project, `new-${n}`))))
+    expect(await change()).toMatch(/Device or resource busy|Read-only file system/)
   })
 
   it('see nothing else by a link in a repository', async () => {
