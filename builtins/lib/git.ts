@@ -57,8 +57,11 @@ const HARMLESS =
   /^(core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf|quotepath)|user\.(name|email)|init\.defaultbranch|(branch|remote)\..+\.(remote|merge|rebase|url|fetch)|pull\.(rebase|ff)|push\.default|color\..+|advice\..+)$/
 /** Files by which a repository uses objects or settings elsewhere. */
 const LEADING_OUT = ['commondir', 'objects/info/alternates', 'objects/info/http-alternates', 'config.worktree']
-/** Content of a `commondir` that leads nowhere else. The sandbox holds the place of the file with it. */
-export const HERE = '.\n'
+/** Files with which the sandbox holds the places of some of these, with their content, which changes nothing. */
+export const HELD: Readonly<Record<string, string>> = {
+  commondir: '.\n',
+  'config.worktree': '# Held while programs run.\n',
+}
 const KEPT = ['objects', 'refs', 'config', 'HEAD', 'index']
 
 /** Arguments that list the names of a repository's settings, separated by NUL. */
@@ -90,7 +93,7 @@ export async function fileLeadingOut(
     const path = join(git, name)
     const found = await files.lstat(path).catch(() => undefined)
     if (!found || !(LEADING_OUT.includes(name) || found.isSymbolicLink())) continue
-    if (name === 'commondir' && found.isFile() && (await files.readFile(path, 'utf8')) === HERE) continue
+    if (found.isFile() && name in HELD && (await files.readFile(path, 'utf8')) === HELD[name]) continue
     const isBorrowed = name === 'objects/info/alternates' && found.isFile()
     const lines = isBorrowed ? (await files.readFile(path, 'utf8')).split('\n').filter(Boolean) : []
     if (!isBorrowed || !lines.every(line => objects.includes(line))) return name

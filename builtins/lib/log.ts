@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { Log } from '#kernel'
+import { printableJson } from '#lib/sanitize'
 import { escapeForJson, maskText } from '#lib/secrets'
 
 export interface LogOptions {
@@ -19,7 +20,8 @@ export function createLog(options: LogOptions = {}): Log {
     write(line: string) {
       const secrets = options.secrets?.() ?? []
       // The line contains secrets in their JSON-escaped form.
-      const masked = maskText(line, secrets.map(escapeForJson))
+      // A terminal may show the line.
+      const masked = printableJson(maskText(line, secrets.map(escapeForJson)))
       try {
         write(masked)
       } catch {

@@ -5,14 +5,33 @@ const UNJOINED = String.raw`[\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-
 const VIRAMAS = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`
 /**
  * Source of a pattern for a zero-width joiner or non-joiner that changes how its neighbours look, as in Persian and
- * Hindi words and in emoji. Elsewhere these characters are invisible, and could disguise a text.
+ * Hindi words and in emoji, and for the selector behind an emoji. Elsewhere these characters are invisible, and could
+ * disguise a text.
  */
-export const JOINER = [
+const JOINER = [
   String.raw`(?<=(?!${UNJOINED})${ARABIC}\p{M}*)\u200c(?=${ARABIC})`,
   String.raw`(?<=\p{L}\p{M}*${VIRAMAS})[\u200c\u200d](?=\p{L})`,
   String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})`,
+  String.raw`(?<=\p{Emoji})[\ufe0e\ufe0f]`,
 ].join('|')
-const CONTROL = new RegExp(String.raw`(?![\t\n]|${JOINER})[\p{Cc}\p{Cf}]`, 'gu')
+/** Source of a class of characters that control a terminal, or that are invisible, also those that can encode text. */
+const INVISIBLE = String.raw`\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}`
+/** Control characters and invisible ones, except tabs, line breaks and joiners that have a use. */
+export const CONTROL = new RegExp(String.raw`(?![\t\n]|${JOINER})[${INVISIBLE}]`, 'gu')
+/** The same, with lone surrogates and line breaks that few programs show: what a reader must not miss. */
+export const DECEIVING = new RegExp(String.raw`(?![\t\n]|${JOINER})[${INVISIBLE}\p{Cs}\p{Zl}\p{Zp}]`, 'gu')
+
+/** Escapes deceiving characters in JSON text, by JSON escapes. */
+export function printableJson(text: string): string {
+  return text.replace(DECEIVING, character =>
+    Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),
+  )
+}
+
+/** Returns the JSON escape of a UTF-16 code unit, such as `\u202e`. */
+export function unicodeEscape(code: number): string {
+  return `\\u${code.toString(16).padStart(4, '0')}`
+}
 
 /**
  * Prepares text from outside for a prompt: removes control characters and simple HTML tags, however they are nested.

@@ -279,6 +279,7 @@ it('joiners that change how a word or an emoji looks stay, and invisible ones ar
     '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
     '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}',
     '\u0915\u094d\u200d\u0937',
+    '\u2764\ufe0f 1\ufe0f\u20e3',
   ]) {
     expect(printable(text)).toBe(text)
     expect(removeControlCharacters(text)).toBe(text)
@@ -292,6 +293,10 @@ it('joiners that change how a word or an emoji looks stay, and invisible ones ar
     'a\u094d\u200cb\u200d',
   ])
     expect(printable(text), text).toMatch(/\\u200[cd]/)
+  for (const hidden of ['\u{e0041}', '\u{e0101}', 'a\ufe01', '\u2764\ufe0f\ufe0f', '\u3164', '\u034f', '\u180b']) {
+    expect(printable(hidden), hidden).toMatch(/\\u/)
+    expect(removeControlCharacters(hidden)).not.toBe(hidden)
+  }
 })
 
 it('output that cannot be written is an error, except into a closed pipe', async () => {

@@ -1,4 +1,5 @@
 import { issuesOf, z } from '#kernel'
+import { oneLine, removeControlCharacters } from '#lib/sanitize'
 import { BadFileError, parseYaml } from '#lib/yaml'
 
 const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/
@@ -42,10 +43,11 @@ export function parseSkill(shown: string, text: string, folder: string) {
   }
   return {
     name,
-    description: description.replace(/\s+/g, ' '),
+    description: oneLine(removeControlCharacters(description)),
     license: license ?? null,
     allowed_tools: rest['allowed-tools'] ?? null,
     metadata: metadata ?? {},
-    body: text.slice(found[0].length).trim(),
+    // Its readers see the same text as agents: nothing in it is invisible.
+    body: removeControlCharacters(text.slice(found[0].length)),
   }
 }

@@ -1,3 +1,5 @@
+import { DECEIVING } from '#lib/sanitize'
+
 /** HTML that is safe to put into a page. */
 export class Markup {
   readonly text: string
@@ -29,12 +31,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '`': '&#96;',
 }
 
-/** Control characters and lone surrogates, which have no meaning in a page. */
-const UNPRINTABLE = /(?![\n\t])[\p{Cc}\p{Cs}]/gu
-
 function escapeHtml(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
-    .replace(UNPRINTABLE, '\ufffd')
+    .replace(DECEIVING, '\ufffd')
     .replace(/[&<>"'`]/g, character => ENTITIES[character]!)
 }

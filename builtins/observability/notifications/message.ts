@@ -1,5 +1,6 @@
 import { describeEvent } from '#lib/event-text'
 import { idAndName } from '#lib/id-and-name'
+import { oneLine, removeControlCharacters } from '#lib/sanitize'
 import type { EventEnvelope } from '#platform/store/contract'
 import type { NotificationsConfig } from './config.ts'
 
@@ -38,7 +39,8 @@ export function lineOf({ type, data, agent_id, agent_name }: EventEnvelope, addr
     command &&
     address &&
     ` ${address.replace(/\/$/, '')}/#/${page.map(part => encodeURIComponent(String(part))).join('/')}`
-  return `${who}${describeEvent(type, data).slice(0, LONGEST)}${next}${link}`
+  const what = oneLine(removeControlCharacters(describeEvent(type, data))).slice(0, LONGEST)
+  return `${who}${what}${next}${link}`
 }
 
 interface Message {
@@ -55,5 +57,15 @@ export function requestBody(format: NotificationsConfig['format'], { text, event
     const { seq, type, at, agent_id, agent_name = null } = event
     return { seq, type, at, agent_id, agent_name, text: lineOf(event, address) }
   })
-  return { body: JSON.stringify(format === 'chat' ? { text } : { text, events: shown }), type: 'application/json' }
+  const message = format === 'chat' ? { text: withoutMarkup(text) } : { text, events: shown }
+  return { body: JSON.stringify(message), type: 'application/json' }
+}
+
+/** Keeps text of agents from becoming links with another text, and mentions of everyone, in a chat. */
+function withoutMarkup(text: string): string {
+  return text
+    .replaceAll('<', '‹')
+    .replaceAll('>', '›')
+    .replaceAll('](', '] (')
+    .replace(/@(?=everyone|here|channel|all)/gi, '@ ')
 }

@@ -1,5 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { errorMessage, type PluginHandle } from '#kernel'
+import { keyedMutex } from '#lib/keyed-mutex'
+import { orAbort } from '#lib/or-abort'
 import { isListed, privacyOf } from './address.ts'
 import type { NetConfig } from './config.ts'
 import {
@@ -28,6 +30,8 @@ export class Guard implements GuardedFetch {
   readonly #svc: PluginHandle
   readonly #config: NetConfig
   readonly #resolve: Resolve
+  /** Serializes lookups: Node runs two at a time, and slow ones would keep model calls from theirs. */
+  readonly #inTurn = keyedMutex()
 
   constructor(svc: PluginHandle, config: NetConfig, resolve: Resolve) {
     this.#svc = svc
@@ -83,8 +87,8 @@ export class Guard implements GuardedFetch {
   }
 
   /** Sends one request to the checked addresses. */
-  async #ask(url: URL, init: RequestInit): Promise<Response> {
-    const addresses = await this.#checkAddress(url)
+  async #ask(url: URL, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
+    const addresses = await this.#checkAddress(url, init.signal)
     const { Agent } = await import('undici')
     const dispatcher = new Agent({
       connect: {
@@ -110,7 +114,7 @@ export class Guard implements GuardedFetch {
   }
 
   /** Returns the addresses of a URL's host, all of which are allowed. @throws AddressRefusedError */
-  async #checkAddress(url: URL): Promise<LookupAddress[]> {
+  async #checkAddress(url: URL, signal: AbortSignal): Promise<LookupAddress[]> {
     const refuse = (reason: string): never => {
       throw new AddressRefusedError({ url: url.href, reason })
     }
@@ -126,7 +130,7 @@ export class Guard implements GuardedFetch {
     const literal = ipaddr.isValid(host)
     const addresses = literal
       ? [{ address: host, family: host.includes(':') ? 6 : 4 }]
-      : await this.#resolve(host).catch(error => this.#fail(url, error))
+      : await this.#lookUp(host, signal).catch(error => this.#fail(url, error))
     if (addresses.length === 0) refuse(`${host} has no address`)
     // All addresses are checked: DNS rebinding mixes a private address among public ones.
     for (const { address } of addresses) {
@@ -134,6 +138,14 @@ export class Guard implements GuardedFetch {
       if (why) refuse(`${literal ? '' : `${host} resolves to an address that is not allowed: `}${why}. ${remedy}`)
     }
     return addresses
+  }
+
+  #lookUp(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
+    const work = async () => {
+      signal.throwIfAborted()
+      return this.#resolve(host)
+    }
+    return orAbort(signal, this.#inTurn('lookup', work))
   }
 
   #fail(url: URL, error: unknown): never {

@@ -1,3 +1,4 @@
+import { CONTROL, removeControlCharacters } from '#lib/sanitize'
 import { ENTITIES } from './entities.ts'
 
 /** A link of a page, with its text. */
@@ -178,7 +179,7 @@ class Text {
     const lines = this.#pieces
       .join('')
       .split('\n')
-      .map(line => (line.startsWith(SET) ? visible(line).trimEnd() : oneLine(line).replace(/^[| ]+$/, '')))
+      .map(line => (line.startsWith(SET) ? line.replace(CONTROL, '').trimEnd() : oneLine(line).replace(/^[| ]+$/, '')))
     return lines.filter(line => line !== '' && line !== '-').join('\n')
   }
 }
@@ -190,7 +191,7 @@ export function readPage(body: Uint8Array, type: string | null): Page | undefine
   const charset = parameters.map(each => /^\s*charset\s*=\s*"?([\w.:-]+)/.exec(each)?.[1]).find(Boolean)
   const text = decoderOf(charset).decode(body)
   if (/html/.test(media)) return pageOf(text)
-  const plain = text.replace(/(?![\t\n])\p{Cc}/gu, '').trim()
+  const plain = removeControlCharacters(text)
   return { title: '', summary: summaryOf(plain), text: plain, links: [] }
 }
 
@@ -217,10 +218,5 @@ function collapseSpace(text: string, isSet: boolean): string {
 }
 
 export function oneLine(text: string): string {
-  return visible(text.replace(/\s+/g, ' ')).trim()
-}
-
-/** Removes control characters, and characters that are invisible or change the text direction. */
-function visible(text: string): string {
-  return text.replace(/(?!\t)\p{Cc}|[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu, '')
+  return removeControlCharacters(text.replace(/\s+/g, ' '))
 }

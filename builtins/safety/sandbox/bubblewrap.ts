@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
-import { HERE } from '#lib/git'
+import { HELD } from '#lib/git'
 import { type Area, areaOf, type Guarded, isInside } from './reach.ts'
 
 /** System folders that programs need, mounted read-only. Missing ones are skipped. */
@@ -156,7 +156,7 @@ function between(area: string, path: string): string[] {
 }
 
 /** What makes git run programs, read other settings or use another repository. */
-const GIT_FILES = ['config', 'config.worktree', 'hooks', 'gitdir']
+const GIT_FILES = ['config', 'hooks', 'gitdir']
 /** Maximum number of folders searched for submodules and worktrees of one repository. */
 const MAX_SEARCHED = 2_000
 
@@ -175,7 +175,10 @@ async function repository(files: Ports['files'], git: string, stage: Mount['stag
     mounts.push(...kept.map(({ name }) => keep(join(folder, name))))
     const names = entries.map(({ name }) => name)
     const hooks = join(folder, 'hooks')
-    if (names.includes('objects')) mounts.push(...(await redirect(files, join(folder, 'commondir'), keep)))
+    if (names.includes('HEAD')) {
+      const held = Object.entries(HELD).map(([name, content]) => hold(files, join(folder, name), content, keep))
+      mounts.push(...(await Promise.all(held)).flat())
+    }
     if (names.includes('objects') && !names.includes('hooks'))
       mounts.push({ at: hooks, stage, args: ['--tmpfs', hooks, '--remount-ro', hooks] })
   }
@@ -183,14 +186,15 @@ async function repository(files: Ports['files'], git: string, stage: Mount['stag
 }
 
 /**
- * Returns the mount of a file `commondir`, by which a program could make git use other settings. Where there is none, a
- * mount needs a file for as long as programs run.
+ * Returns the mount of a file by which a program could make git use other settings. Where there is none, a mount needs a
+ * file for as long as programs run.
+ * @param content content of that file, which changes nothing
  */
-async function redirect(files: Ports['files'], at: string, keep: (at: string) => Mount): Promise<Mount[]> {
-  await files.writeFile(at, HERE, { flag: 'wx' }).catch(() => {})
+async function hold(files: Ports['files'], at: string, content: string, keep: (at: string) => Mount): Promise<Mount[]> {
+  await files.writeFile(at, content, { flag: 'wx' }).catch(() => {})
   const found = await files.lstat(at).catch(() => undefined)
   if (!found?.isFile()) return []
-  const isOurs = found.size === HERE.length && (await files.readFile(at, 'utf8').catch(() => '')) === HERE
+  const isOurs = found.size === content.length && (await files.readFile(at, 'utf8').catch(() => '')) === content
   return [{ ...keep(at), isTemporary: isOurs }]
 }
 
@@ -203,7 +207,7 @@ async function gitFolders(files: Ports['files'], git: string): Promise<string[]>
     // The name of a submodule may contain slashes, so that its folder lies deeper.
     if (entries.some(entry => entry.name === 'HEAD')) {
       found.push(queue[n]!)
-      queue.push(join(queue[n]!, 'modules'))
+      queue.push(join(queue[n]!, 'worktrees'), join(queue[n]!, 'modules'))
     } else queue.push(...entries.filter(entry => entry.isDirectory()).map(entry => join(queue[n]!, entry.name)))
   }
   return found

@@ -58,7 +58,7 @@ export async function isClosed(files: Files, real: string): Promise<boolean> {
   return false
 }
 
-/** Maximum number of folders searched for projects and repositories; the deepest ones are left out. */
+/** Maximum number of folders searched for projects and repositories; if there are more, the newest are left out. */
 const MAX_SEARCHED = 2_000
 /** Maximum number of repositories that are protected in an area; each takes mounts, which cost time. */
 const MAX_REPOSITORIES = 50
@@ -83,18 +83,19 @@ export async function searchArea(files: Files, area: Area, root: string): Promis
   const guarded: Guarded = { closed: [], missing: [], repositories: [] }
   if (area.own) return guarded
   const own = await files.realpath(root).catch(() => root)
-  const queue = [...new Set([...(isInside(own, area.path) ? [own] : []), area.path])]
+  let queue: Queued[] = [...new Set([...(isInside(own, area.path) ? [own] : []), area.path])].map(path => ({ path }))
   const found = new Set<string>()
-  for (let searched = 0; searched < Math.min(queue.length, MAX_SEARCHED); searched++) {
-    const folder = queue[searched]!
+  for (let left = MAX_SEARCHED; left > 0 && queue.length > 0; left--) {
+    const folder = queue.shift()!.path
     const entries = await files.readdir(folder, { withFileTypes: true }).catch(() => [])
     const isProject = area.purpose === undefined && entries.some(entry => entry.name === STATE)
     for (const entry of entries) {
       const path = join(folder, entry.name)
       if (entry.name === '.git' && !entry.isSymbolicLink()) guarded.repositories.push(path)
       if (isProject && [STATE, ...CLOSED].includes(entry.name)) found.add(path)
-      else if (entry.isDirectory() && !SKIPPED.includes(entry.name) && path !== own) queue.push(path)
+      else if (entry.isDirectory() && !SKIPPED.includes(entry.name) && path !== own) queue.push({ path })
     }
+    if (queue.length >= left) queue = await oldestFirst(files, queue, left - 1)
     const missing = (folder === own ? CLOSED : [PLUGINS]).filter(name => !entries.some(each => each.name === name))
     if (isProject) guarded.missing.push(...missing.map(name => join(folder, name)))
   }
@@ -104,17 +105,29 @@ export async function searchArea(files: Files, area: Area, root: string): Promis
   return guarded
 }
 
-/** Returns the area's own repository and the oldest ones: those that an agent creates cannot take their place. */
+/** A folder to search, with the time at which it was created once that is known. */
+interface Queued {
+  path: string
+  born?: number
+}
+
+/** Returns the oldest folders, oldest first: those that an agent creates cannot take their place. */
+async function oldestFirst(files: Files, queue: readonly Queued[], most: number): Promise<Queued[]> {
+  const dated = await Promise.all(
+    queue.map(async ({ path, born }) => ({ path, born: born ?? (await bornAt(files, path)) })),
+  )
+  return dated.sort((a, b) => a.born - b.born).slice(0, most)
+}
+
+async function bornAt(files: Files, path: string): Promise<number> {
+  return (await files.lstat(path).catch(() => undefined))?.birthtimeMs ?? Number.POSITIVE_INFINITY
+}
+
+/** Returns the area's own repository and the oldest ones. */
 async function oldestOf(files: Files, area: Area, repositories: readonly string[]): Promise<string[]> {
   if (repositories.length <= MAX_REPOSITORIES) return [...repositories]
-  const dated = await Promise.all(
-    repositories.map(async path => {
-      const found = await files.lstat(path).catch(() => undefined)
-      return { path, born: dirname(path) === area.path ? 0 : (found?.birthtimeMs ?? Number.POSITIVE_INFINITY) }
-    }),
-  )
-  const ordered = dated.sort((a, b) => a.born - b.born)
-  return ordered.slice(0, MAX_REPOSITORIES).map(({ path }) => path)
+  const queue = repositories.map(path => (dirname(path) === area.path ? { path, born: 0 } : { path }))
+  return (await oldestFirst(files, queue, MAX_REPOSITORIES)).map(({ path }) => path)
 }
 
 async function isFolder(files: Files, path: string): Promise<boolean> {

@@ -25,9 +25,15 @@ import { areasOf, searchArea } from './reach.ts'
 
 /**
  * Shell script that sets POSIX limits and then runs the program; arguments are not interpreted by the shell. File size
- * is in blocks of 512 bytes.
+ * is in blocks of 512 bytes. When memory runs out, Linux ends the program before the service and the operator's programs.
  */
-const LIMITED = 'ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
+const LIMITED =
+  '{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; shift 3; exec "$@"'
+/**
+ * Shell script that limits the number of processes in a sandbox, which Linux counts apart from the operator's other ones.
+ * The option's name differs between shells. Linux does not limit root.
+ */
+const COUNTED = '{ ulimit -p 4096 || ulimit -u 4096; } 2>/dev/null; exec "$@"'
 const PROBE_LIMIT_MS = 10_000
 const LEAST_MEMORY_MB = 2048
 /** Folder for long outputs, and the number of files kept in it. */
@@ -63,7 +69,7 @@ export class Processes implements Sandbox {
     await files.mkdir(join(home, '.tmp'), { mode: 0o700 }).catch(() => {})
     const cwd = request.cwd ?? (await realFolder(files, workspace))
     const candidates = await this.#candidates(name)
-    const { command, running } = await this.#inTurn(MOUNTS, () => this.#wrapCommand(candidates, cwd, request))
+    const { command, running } = await this.#wrapCommand(candidates, cwd, request)
     const secrets = [...secretsIn(own), ...this.#svc.config.secrets()]
     const limits = { ...this.#limits, ...request.limits }
     const ended = runGroup(this.#svc.ports, {
@@ -183,9 +189,12 @@ export class Processes implements Sandbox {
     }
     const guarded = await Promise.all(areas.map(area => searchArea(files, area, this.#svc.project.root)))
     const wall = { areas, guarded, running: this.#running, cwd, network, read, write }
-    const { args, program: running } = await sandboxArguments(files, wall)
-    this.#running.add(running)
-    return { command: [found.path, ...args, program], running }
+    const { args, program: running } = await this.#inTurn(MOUNTS, async () => {
+      const made = await sandboxArguments(files, wall)
+      this.#running.add(made.program)
+      return made
+    })
+    return { command: [found.path, ...args, '/bin/sh', '-c', COUNTED, 'sh', program], running }
   }
 
   #findSandbox() {

@@ -1,5 +1,5 @@
-/** Variation selectors that are invisible and can encode hidden text. */
-const HIDING = /[\u{e0100}-\u{e01ef}]/gu
+import { CONTROL } from '#lib/sanitize'
+
 /** Escape sequences, removed as a whole so that no remainder stays visible. */
 const SEQUENCE = /[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu
 
@@ -8,8 +8,8 @@ const SEQUENCE = /[^\P{Cc}\t\n\r]\[[0-9;?]{0,32}[A-Za-z]/gu
  * surrogates.
  */
 export function clean(text: string): string {
-  const plain = text.replace(/\r\n?/g, '\n').replace(SEQUENCE, '').replace(HIDING, '')
-  return plain.replace(/[^\P{Cc}\t\n]|[\p{Cf}\p{Cs}]/gu, '')
+  const plain = text.replace(/\r\n?/g, '\n').replace(SEQUENCE, '')
+  return plain.replace(CONTROL, '').replace(/\p{Cs}/gu, '')
 }
 
 /** Cleans a string and puts it on one line. */

@@ -1,5 +1,7 @@
 /** Formats of figures, times and text for display. */
 
+import { DECEIVING } from '../../../builtins/lib/sanitize.ts'
+
 const LOCALE = 'en'
 
 /** Formats a whole number with separators. */
@@ -95,11 +97,8 @@ function timeOfDay(at: string): string {
 }
 
 /**
- * Makes control characters, direction marks and zero-width characters visible, so that text of agents cannot deceive.
+ * Makes control characters, direction marks and invisible characters visible, so that text of agents cannot deceive.
  */
 export function visible(text: string): string {
-  return text.replace(
-    /(?![\n\t])[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu,
-    mark => `\\u{${mark.codePointAt(0)!.toString(16)}}`,
-  )
+  return text.replace(DECEIVING, mark => `\\u{${mark.codePointAt(0)!.toString(16)}}`)
 }

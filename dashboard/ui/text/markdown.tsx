@@ -5,8 +5,6 @@ import { visible } from './format.ts'
 
 /** Protocols of links that can be followed. */
 const FOLLOWED = /^(https?|mailto):/i
-/** A joiner that makes one emoji of two, as `visible` shows it. */
-const JOINER = /(?<=\p{Extended_Pictographic}|\p{Emoji_Modifier}|\ufe0f)\\u\{200d\}(?=\p{Extended_Pictographic})/gu
 /** Alignments of table columns, as classes. */
 const ALIGNED = { left: '', center: 'middle', right: 'end' } as const
 
@@ -94,9 +92,6 @@ function inline(tokens: readonly Token[] = []): ComponentChildren {
   return tokens.map(span)
 }
 
-/** Shows text with its invisible characters, except those within emojis. */
-const words = (text: string) => visible(text).replace(JOINER, '\u200d')
-
 function span(token: Token, at: number): ComponentChildren {
   switch (token.type) {
     case 'br':
@@ -115,12 +110,12 @@ function span(token: Token, at: number): ComponentChildren {
     case 'image':
       return <Link key={at} link={token as Tokens.Link} />
     case 'html':
-      return words(token.raw)
+      return visible(token.raw)
     case 'paragraph':
     case 'text':
-      return token.tokens ? inline(token.tokens) : words(token.text)
+      return token.tokens ? inline(token.tokens) : visible(token.text)
     default:
-      return words(token.type === 'escape' ? token.text : token.raw)
+      return visible(token.type === 'escape' ? token.text : token.raw)
   }
 }
 
@@ -136,7 +131,7 @@ function Link({ link: { href, text, raw } }: { link: Tokens.Link }) {
     address
   ) : (
     <>
-      {words(text)} ({address})
+      {visible(text)} ({address})
     </>
   )
 }

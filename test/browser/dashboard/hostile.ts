@@ -9,7 +9,7 @@ import { type OpenDashboard, openDashboard, PATIENCE_MS, visitor } from './open-
 
 /** Would freeze the service and leave a mark if any of it were treated as markup; begins with deceptive characters. */
 const hostile = (where: string) =>
-  `\u202egnp.exe\u200b\u2066"><img src=x onerror="window.owned='${where}';fetch('/daemon/pause',{method:'POST'})"><script>window.owned=1</script>` +
+  `\u202egnp.exe\u200b\u2066\u{e0041}\u3164"><img src=x onerror="window.owned='${where}';fetch('/daemon/pause',{method:'POST'})"><script>window.owned=1</script>` +
   `<a href="javascript:window.owned=2">${where}</a><iframe srcdoc="<script>parent.owned=3</script>"></iframe>` +
   `{{window.owned=4}} of ${where}`
 
@@ -20,7 +20,7 @@ const WIDE = 'W'.repeat(64)
 
 /** Finds attributes with characters that deceive the eye or a screen reader. */
 const DECEIVING = `[...document.querySelectorAll('*')].flatMap(each => [...each.attributes])
-  .filter(({ name, value }) => name !== 'href' && /[\u202a-\u202e\u2066-\u2069\u200b]/u.test(value))
+  .filter(({ name, value }) => name !== 'href' && /[\u202a-\u202e\u2066-\u2069\u200b\u{e0041}\u3164]/u.test(value))
   .map(({ name, value }) => name + ': ' + value)`
 
 describe.skipIf(!hasChromium)('hostile text on the dashboard', () => {
@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)('hostile text on the dashboard', () => {
         await there.waitFor({ timeout: PATIENCE_MS }).catch(() => unseen.push(`#/${hash} ${word}`))
       }
       const shown = await page.locator('body').innerText()
-      expect(shown, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b]/u)
+      expect(shown, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200b\u{e0041}\u3164]/u)
       if (words.length > 0 && hash !== 'events') expect(shown, hash).toContain('\\u{202e}')
       expect(await page.evaluate(DECEIVING), hash).toEqual([])
       expect(await page.evaluate('window.owned'), hash).toBeUndefined()

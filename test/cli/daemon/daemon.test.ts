@@ -14,7 +14,7 @@ const UP = /^Logs: /m
 /** Plugin that throws and rejects after it is live, where nothing catches the error. */
 const CARELESS = `import { definePlugin } from 'svc'
   export default definePlugin({ name: 'careless', setup(svc) {
-    svc.start(() => { setTimeout(() => { throw new Error('thrown late') }, 10); Promise.reject(new Error('rejected late')) })
+    svc.start(() => { setTimeout(() => { throw new Error('thrown late\\x9b2J\\u202e') }, 10); Promise.reject(new Error('rejected late')) })
   } })`
 /** Plugin that never finishes stopping, so that only a second signal ends its process. */
 const CLINGING = `import { definePlugin } from 'svc'
@@ -48,6 +48,7 @@ describe('the daemon of a project', () => {
 
     await daemon.waitForOutput(/thrown late.*careless\.ts:3/)
     await daemon.waitForOutput(/rejected late.*careless\.ts:3/)
+    expect(daemon.stderr).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u)
     daemon.process.kill('SIGHUP')
     await daemon.waitForOutput(/new goal: /)
     await daemon.waitForOutput(/completed goal-/)

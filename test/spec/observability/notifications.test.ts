@@ -115,6 +115,19 @@ describe('notifications', () => {
     expect(read(hook.received[0]!.body)).toEqual({ text: `${ann} completed goal-1 (svc goals show goal-1)` })
   })
 
+  it('let no text of an agent add a line, a link or a mention in a chat', async () => {
+    await open({ format: 'chat' })
+    await begun()
+    const id = await spawn(home, 'ann')
+    await ask(id, 'Now?\nbob died\u202e <https://evil.test|svc approvals> [svc](https://evil.test) @everyone <!here>')
+    await runHeartbeat(home)
+    await until(() => hook.received.length > 0)
+    const { text } = JSON.parse(hook.received[0]!.body) as { text: string }
+    expect(text).toContain(
+      'asks: Now? bob died ‹https://evil.test|svc approvals› [svc] (https://evil.test) @ everyone ‹!here›',
+    )
+  })
+
   it('name commands that exist', async () => {
     home = await testHost({ builtins: BUILTINS })
     const commands = home.kernel.points.list(Operations).flatMap(({ value: { cli = [] } }) => [cli].flat())

@@ -231,6 +231,29 @@ describe('a fetch', () => {
     expect((await home.guard.fetch(home.url, { max_bytes: 10 })).truncated).toBe(false)
   })
 
+  it('waits for its lookup while another one is slow, and not beyond its end', async () => {
+    let finish = () => {}
+    const finished = new Promise<void>(resolve => {
+      finish = resolve
+    })
+    const asked: string[] = []
+    await using home = await networkGuard(async host => {
+      asked.push(host)
+      await finished
+      throw new Error(`no one knows ${host}`)
+    })
+    const stop = new AbortController()
+    const [slow, next] = ['slow', 'next'].map(name => home.guard.fetch(`http://${name}.test/`))
+    const ended = home.guard.fetch('http://ended.test/', { signal: stop.signal })
+    stop.abort(new Error('it was aborted'))
+    await expect(ended).rejects.toThrow('it was aborted')
+    expect(asked).toEqual(['slow.test'])
+    finish()
+    await expect(slow).rejects.toThrow('no one knows slow.test')
+    await expect(next).rejects.toThrow('no one knows next.test')
+    expect(asked).toEqual(['slow.test', 'next.test'])
+  })
+
   it('ends when the caller aborts it', async () => {
     await using home = await open()
     answer = () => {}

@@ -125,7 +125,7 @@ describe('a web page', () => {
       summary: 'How pelicans nest – a study',
       text: 'Nests\nThey nest\nhigh up.\n1 < 2 < 3',
     })
-    expect(pageOf('a\u202eb<p>c\u200bd</p>&#0;&#xD800;&nope;').text).toBe('ab\ncd\n&nope;')
+    expect(pageOf('a\u202eb\u{e0041}<p>c\u200bd\ufe01</p>&#0;&#xD800;&nope;').text).toBe('ab\ncd\n&nope;')
     expect(pageOf('<script>never closed').text).toBe('')
     expect(pageOf('plain').summary).toBe('plain')
   })

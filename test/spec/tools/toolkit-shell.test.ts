@@ -365,6 +365,15 @@ describe('limits of a program', () => {
 })
 
 describe.runIf(hasWall)('the sandbox', () => {
+  it('limits processes, and has Linux end programs before the service when memory runs out', async () => {
+    await open({})
+    const [score, limit] = (
+      await run("cat /proc/self/oom_score_adj; sed -n 's/Max processes *//p' /proc/self/limits")
+    ).split('\n')
+    expect(score).toBe('1000')
+    expect(limit).toMatch(/^4096 /)
+  })
+
   it('hides files, processes, sockets and the network of the host from a program', async () => {
     await open({ shell_allow_dev_commands: true })
     await symlink('/etc/shadow', join(home.workspace, 'shadow'))

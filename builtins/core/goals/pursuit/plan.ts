@@ -1,6 +1,9 @@
+import { Agents } from '#core/agents/contract'
 import type { Message } from '#core/models/contract'
+import { Runtime } from '#core/runtime/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
+import { Approvals } from '#safety/approvals/contract'
 import { type Tool, type ToolCall, tool } from '#tools/toolkits/contract'
 import { refuseUncheckable } from '../acceptance/acceptance.ts'
 import { isOwn, readAcceptance, setAcceptance, uncheckedTerms } from '../acceptance/repository.ts'
@@ -38,13 +41,25 @@ export function updatePlan(svc: PluginHandle): Tool {
     only_in: 'goal',
     async execute({ steps, done_when }, { goal_id, agent_id, cycle_num, effect }: ToolCall) {
       if (goal_id === null) throw new Error('this call belongs to no goal, so there is nothing to plan')
-      if (done_when.length > 0) effect(await addCriteria(svc, goal_id, done_when))
+      if (done_when.length > 0) {
+        await refuseUnlessFree(svc, agent_id)
+        effect(await addCriteria(svc, goal_id, done_when))
+      }
       const data = { agent_id, goal_id, ...progressOf(steps) }
       effect(setPlan({ goal_id, plan: steps }))
       effect(appendEvent({ type: 'plan_updated', agent_id, cycle_num, data }))
       return `The plan is written down: ${data.done} of ${data.steps} steps are done.`
     },
   })
+}
+
+/** Refuses commands to an agent that may not run them itself, or only with an approval: criteria run without one. */
+async function refuseUnlessFree(svc: PluginHandle, agent_id: string): Promise<void> {
+  const profile = await svc.use(Agents).profileOf(await svc.use(Agents).find(agent_id))
+  const shell = svc.use(Runtime).toolsFor(profile).find('shell_exec')
+  if (!shell) throw new Error('you have no tool shell_exec, so you can set no commands; leave done_when out')
+  if (svc.has(Approvals) && svc.use(Approvals).needsApproval(shell))
+    throw new Error('each of your commands needs an approval; leave done_when out, and run them with shell_exec')
 }
 
 /**

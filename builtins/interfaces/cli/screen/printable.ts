@@ -1,28 +1,19 @@
-import { JOINER } from '#lib/sanitize'
+import { DECEIVING, printableJson, unicodeEscape } from '#lib/sanitize'
 import type { Context } from '../context.ts'
 
-// Controls, invisible formatting (bidi, zero-width, tags), lone surrogates, and Unicode line breaks that terminals do
-// not break at.
-const UNPRINTABLE = new RegExp(String.raw`(?![\n\t]|${JOINER})[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]`, 'gu')
+export { printableJson }
 
 /**
  * Makes text from agents, users or files safe for a terminal: characters that move the cursor, hide or reorder text
  * become escapes (`\x1b`, `\u202e`). Line breaks and tabs stay.
  */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escapeOf)
+  return text.replace(DECEIVING, escapeOf)
 }
 
 /** Makes text printable on one line, as for a table cell. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
-}
-
-/** Escapes the same characters in JSON text, by JSON escapes. */
-export function printableJson(text: string): string {
-  return text.replace(UNPRINTABLE, character =>
-    Array.from({ length: character.length }, (_, at) => unicodeEscape(character.charCodeAt(at))).join(''),
-  )
 }
 
 /**
@@ -38,8 +29,4 @@ function escapeOf(character: string): string {
   const code = character.codePointAt(0)!
   if (code > 0xffff) return `\\u{${code.toString(16)}}`
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : unicodeEscape(code)
-}
-
-function unicodeEscape(code: number): string {
-  return `\\u${code.toString(16).padStart(4, '0')}`
 }

@@ -39,7 +39,7 @@ function boundFetch({ origin }: URL, fetch: Fetch): Fetch {
     const url = new URL(input)
     if (url.origin !== origin) throw new Error(`the server refers to ${url.origin}, but only ${origin} is configured`)
     const response = await fetch(url, { ...init, redirect: 'manual' })
-    if (!response.ok || !response.body) return response
+    if (!response.body) return response
     const { status, statusText, headers } = response
     const isStream = headers.get('content-type')?.includes('text/event-stream') ?? false
     return new Response(response.body.pipeThrough(limitStream(isStream)), { status, statusText, headers })

@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import * as files from 'node:fs/promises'
 import { link, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GivenFolder } from '../../../../builtins/safety/sandbox/contract.ts'
 import file from '../../../../builtins/tools/toolkits/file/index.ts'
 import git from '../../../../builtins/tools/toolkits/git/index.ts'
 import shell from '../../../../builtins/tools/toolkits/shell/index.ts'
+import type { Ports } from '../../../../kernel/index.ts'
 import { tempDir } from '../../../support/index.ts'
 import { hands, type ToolHost } from '../../tools/tool-host.ts'
 
@@ -18,8 +21,8 @@ let project: string
 let data: string
 /** Writes files below the test project. */
 const put = (files: Record<string, string>) => home.write(files)
-const open = async (tools: Record<string, unknown> = {}) => {
-  home = await hands({ builtins: [file, shell, git], config: { tools } })
+const open = async (tools: Record<string, unknown> = {}, ports: Partial<Ports> = {}) => {
+  home = await hands({ builtins: [file, shell, git], config: { tools }, ports })
   const root = await realpath(home.root)
   ;[project, data] = [join(root, 'given/project'), join(root, 'given/data')]
   await put({
@@ -270,6 +273,7 @@ describe.runIf(hasWall)('programs in given folders', () => {
     git('init', '-q', outside)
     git('-C', outside, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'x')
     git('submodule', '--quiet', 'add', outside, 'three')
+    git('-C', 'three', 'worktree', 'add', '-q', join(home.root, 'given/four'))
     const state = () => [git('config', '--list'), git('-C', 'three', 'config', '--list')].map(String)
     const before = state()
     const tries = [
@@ -283,19 +287,57 @@ describe.runIf(hasWall)('programs in given folders', () => {
       'mv .git/modules/three .git/modules/away',
     ]
     for (const each of tries) expect(await run(`env sh -c "${each}"`), each).not.toContain('[exit code 0]')
-    const redirects = ['echo ../evil > .git/commondir', 'echo ../../../evil > .git/modules/three/commondir']
+    const redirects = [
+      'echo ../evil > .git/commondir',
+      'echo ../../../evil > .git/modules/three/commondir',
+      'echo ../../../../../evil > .git/modules/three/worktrees/four/commondir',
+      'echo [core] > .git/modules/three/config.worktree',
+      'echo [core] > .git/modules/three/worktrees/four/config.worktree',
+    ]
     for (const each of redirects) expect(await run(`env sh -c "${each}"`), each).toContain('Read-only file system')
     expect(state()).toEqual(before)
     for (const folder of ['.git', '.git/modules/three', 'packages/one/.git'])
-      expect(await readdir(join(project, folder)), folder).not.toContain('commondir')
+      expect((await readdir(join(project, folder))).join(), folder).not.toMatch(/commondir|config\.worktree/)
     expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
   })
 
-  it('change no old repository, however many new ones there are', async () => {
+  it('change no settings of git while another program ends', async () => {
+    let [onRemoval, remove] = [() => {}, () => {}]
+    const removal = new Promise<void>(resolve => {
+      onRemoval = resolve
+    })
+    const allowed = new Promise<void>(resolve => {
+      remove = resolve
+    })
+    const removeFile: Ports['files']['rm'] = async (path, options) => {
+      if (String(path).endsWith('commondir')) {
+        onRemoval()
+        await allowed
+      }
+      return rm(path, options)
+    }
+    await home.close()
+    await open({ shell_allow_dev_commands: true }, { files: { ...files, rm: removeFile } })
+    execFileSync('git', ['init', '-q', project])
+    const ends = home.use('shell_exec', { command: 'true' }, { folders: given() })
+    await removal
+    const begins = run('touch begun; until test -e go; do sleep 0.01; done; echo ../evil > .git/commondir')
+    // The second program may begin only after the removal.
+    const isBegun = () => existsSync(join(project, 'begun'))
+    for (let n = 0; n < 50 && !isBegun(); n++) await setTimeout(10)
+    remove()
+    await ends
+    await put({ 'given/project/go': '' })
+    expect(await begins).toContain('Read-only file system')
+  })
+
+  it('change no old repository, however many new ones and new folders there are', async () => {
     execFileSync('git', ['init', '-q', join(project, 'deep/er/old')])
     await put(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`given/project/${n}/.git/HEAD`, ''])))
-    const answer = await run('env git -C deep/er/old config core.fsmonitor ./evil')
-    expect(answer).toMatch(/Device or resource busy|Read-only file system/)
+    const change = () => run('env git -C deep/er/old config core.fsmonitor ./evil')
+    expect(await change()).toMatch(/Device or resource busy|Read-only file system/)
+    await Promise.all(Array.from({ length: 2_100 }, (_, n) => mkdir(join(project, `new-${n}`))))
+    expect(await change()).toMatch(/Device or resource busy|Read-only file system/)
   })
 
   it('see nothing else by a link in a repository', async () => {

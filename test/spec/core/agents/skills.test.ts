@@ -161,7 +161,10 @@ it('skills that an agent proposes are used only after the operator agrees', asyn
   const agent = await spawn({ preset: 'one' })
   await home.kernel.invoke('goals.add', { id: agent.agent_id, objective: 'Learn something' })
   home.kernel.heartbeat.start()
-  const draft = { description: 'How to greet. Use it when a person arrives.', body: 'Say good morning, then the name.' }
+  const draft = {
+    description: 'How to greet. Use it when a person arrives.',
+    body: 'Say good morning,\u{e0041}\u202e then the name.',
+  }
   const propose = (name: string) => toolCall('propose_skill', { name, ...draft })
   const answerTo = async (answer: string) => {
     const [asked] = (await home.kernel.invoke('questions.list', {})) as { question_id: string; question: string }[]
@@ -191,4 +194,6 @@ it('skills that an agent proposes are used only after the operator agrees', asyn
     .poll(async () => (await runHeartbeat(home)) ?? declined(' The reason: We greet').length)
     .toBeGreaterThan(0)
   expect(await find('greeting')).toMatchObject([{ error: null, description: draft.description }])
+  // The agent reads what the operator saw.
+  expect(await readSkill(await spawn(), 'greeting')).toBe('Say good morning, then the name.')
 })

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Goal } from '#core/goals/contract'
 import { isAlive } from '#lib/is-alive'
+import approvals from '#safety/approvals/index'
 import git from '#tools/toolkits/git/index'
 import shell from '#tools/toolkits/shell/index'
 import { type TestHost, type TestHostOptions, text, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
@@ -319,6 +321,22 @@ describe('acceptance criteria set by an agent', () => {
     await until(async () => (await goals()).some(({ status }) => status === 'completed'))
     const [goal] = await goals()
     expect(goal).toMatchObject({ result: 'written', refusals: 1, acceptance: [{ command: terms[0], met: true }] })
+  })
+
+  it.each([
+    ['of which each needs an approval', '', { approval: { enabled: true } }, 'each of your commands needs an approval'],
+    ['without a tool for them', 'toolkits: [file, goals]\n', {}, 'you have no tool shell_exec'],
+  ])('run no commands %s', async (_, more, config, message) => {
+    const files = { 'profiles/w.yaml': `name: w\nrole: writes\n${more}` }
+    const builtins = [shell, approvals]
+    await using home = await asking([plan(['touch made.txt']), finish('written')], { builtins, files, config })
+    const id = await spawn(home, 'w')
+    home.kernel.heartbeat.start()
+    const goals = async () => (await home.request(`/agents/${id}/goals`)).json as Goal[]
+    await until(async () => (await goals()).some(({ status }) => status === 'completed'))
+    expect((await goals()).map(({ acceptance }) => acceptance)).toContainEqual([])
+    expect(home.server.requests.some(({ prompt }) => prompt.includes(message))).toBe(true)
+    expect(existsSync(join(home.root, '.svc/workspaces', id, 'made.txt'))).toBe(false)
   })
 
   it('are rejected for a goal of the operator', async () => {

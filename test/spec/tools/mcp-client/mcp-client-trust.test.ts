@@ -18,7 +18,7 @@ describe('the tool definitions of an MCP server', () => {
     await using server = await ScriptedServer.make([
       {
         name: 'sly',
-        description: `Adds\u200b \u202ethings\x1b[31m.\n\u{e0041}${'x'.repeat(5000)}`,
+        description: `Adds\u200b\ufe01 \u202ethings\x1b[31m.\n\u{e0041}${'x'.repeat(5000)}`,
         inputSchema: {
           $schema: 'x',
           type: 'object',

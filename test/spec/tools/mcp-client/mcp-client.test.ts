@@ -145,6 +145,24 @@ describe('MCP over HTTP', () => {
     canary.close()
   })
 
+  it('reads no endless error response', async () => {
+    const server = createServer((_, answer) => {
+      answer.writeHead(500, { 'content-type': 'text/plain' })
+      const send = () => {
+        while (!answer.destroyed && answer.write(Buffer.alloc(1024 * 1024, 'x')));
+      }
+      answer.on('drain', send)
+      send()
+    }).listen(0, '127.0.0.1')
+    await until(() => server.listening)
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    await using home = await testHostWithMcp({ far: { url, start_timeout: 600 } })
+    await until(async () => (await home.server('far')).error)
+    expect((await home.server('far')).error).toContain('500')
+    server.closeAllConnections()
+    server.close()
+  })
+
   it('supports servers with the older SSE transport', async () => {
     const port = await freePort()
     const child = launch(NODE, [EVERYTHING, 'sse'], { env: { ...process.env, PORT: String(port) } })
