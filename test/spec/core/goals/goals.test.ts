@@ -695,7 +695,9 @@ describe("the operator's messages", () => {
       asksForGoal(request) ? (choices.shift() ?? text('{"goal": null}')) : finish(),
     )
     const id = await spawn(home)
-    for (const message of ['Old order.', 'Good morning.', `Write in French. ${'x'.repeat(500)}`, 'Leave out Poland.']) {
+    const criteria = 'The acceptance criteria of the goal "Sail" were changed. It has none now.'
+    const french = `Write in French. ${'x'.repeat(500)}`
+    for (const message of ['Old order.', 'Good morning.', french, criteria, 'Leave out Poland.']) {
       await home.kernel.invoke('agents.nudge', { id, message })
       home.clock.jump(1)
     }
