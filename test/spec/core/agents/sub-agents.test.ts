@@ -550,6 +550,17 @@ describe('the end of a sub-agent', () => {
     expect(home.server.requests).toHaveLength(calls)
   })
 
+  it('follows the abandonment of the goal that it was created for, without a message to its parent', async () => {
+    await using home = await testHostWithFamily({ worker: [hire(), look], scout: [look] })
+    await until(async () => (await childrenOf(home, home.id)).length === 1)
+    await waitUntilIdle(home)
+    const [goal] = await goalsOf(home, home.id)
+    await home.kernel.invoke('goals.abandon', { goal_id: goal!.goal_id })
+    await until(async () => (await child(home)).status !== 'running')
+    for (let n = 0; n < 2; n++) await runHeartbeat(home)
+    expect(requestsOf(home, 'worker').some(({ prompt }) => prompt.includes('has ended'))).toBe(false)
+  })
+
   it('by deletion lets the goal that waited for it continue', async () => {
     await using home = await testHostWithFamily({
       worker: [hire(), toolCall('wait_for_sub_agents'), finish('alone')],
