@@ -358,6 +358,19 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
 }
 
+/** Number of newest messages in which an agent's last words for a goal are searched. */
+const SEARCHED_WORDS = 10
+
+/** Returns what an agent wrote last for an active goal, besides its calls. */
+export async function lastWords(store: Store, goal_id: string): Promise<string | undefined> {
+  const rows = await store.all<{ message: string }>(
+    'SELECT message FROM goal_transcripts WHERE goal_id = ? ORDER BY seq DESC LIMIT ?',
+    [goal_id, SEARCHED_WORDS],
+  )
+  const messages = rows.map(({ message }) => JSON.parse(message) as Message)
+  return messages.find(({ role, content }) => role === 'assistant' && content.trim() !== '')?.content
+}
+
 /** Returns the messages of a goal, oldest first, also of an ended goal and of a removed sub-agent. */
 export function goalMessages(store: Store, goal_id: string) {
   return store.all<{ message: string; created_at: number }>(
