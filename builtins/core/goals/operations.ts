@@ -31,6 +31,7 @@ import {
 import { parentFor } from './goals.ts'
 import {
   activeGoals,
+  CRITERIA_CHANGED,
   findGoal,
   type GoalFilter,
   type GoalSpend,
@@ -91,17 +92,19 @@ const readGoalDetail = async (svc: PluginHandle, goal_id: string) =>
 const endedError = async (svc: PluginHandle, goal_id: string) =>
   new GoalEndedError({ goal_id, status: (await goalOf(svc, goal_id)).status })
 
-/** Returns the writes that replace a goal's criteria; an agent that has read the earlier ones gets a nudge. */
-function acceptanceEffects(svc: PluginHandle, goal: GoalRow, criteria: readonly Acceptance[]): Effect[] {
+/** Returns the writes that replace a goal's criteria; an agent that has read, or reads, the earlier ones gets a nudge. */
+async function acceptanceEffects(svc: PluginHandle, goal: GoalRow, criteria: readonly Acceptance[]): Promise<Effect[]> {
   const { goal_id, agent_id, objective, steps_completed } = goal
+  const agent = await svc.use(Agents).find(agent_id)
+  const isShown = steps_completed > 0 || (agent.status === 'working' && agent.goal_id === goal_id)
   const acceptance = uncheckedTerms(criteria)
   const lines = criteriaLines(acceptance).map(each => `- ${each}`)
   const now =
     lines.length > 0 ? `It counts as reached when all of these hold:\n${lines.join('\n')}` : 'It has none now.'
-  const message = `The acceptance criteria of the goal "${oneLine(objective)}" were changed. ${now}`
+  const message = `${CRITERIA_CHANGED}"${oneLine(objective)}" were changed. ${now}`
   return [
     replaceAcceptance({ goal_id, acceptance }),
-    ...(steps_completed > 0 ? svc.use(Agents).nudgeEffects(agent_id, message) : []),
+    ...(isShown ? svc.use(Agents).nudgeEffects(agent_id, message) : []),
   ]
 }
 
@@ -283,7 +286,7 @@ export const goalsUpdate = operation({
       .use(Store)
       .apply([
         ...(priority === undefined ? [] : [setPriority({ goal_id, priority })]),
-        ...(acceptance ? acceptanceEffects(svc, goal, acceptance) : []),
+        ...(acceptance ? await acceptanceEffects(svc, goal, acceptance) : []),
         appendEvent({ type: 'goal_changed', agent_id, data: { agent_id, goal_id, changes } }),
         wakeAgents({ agents: [agent_id], reason: 'goal' }),
       ])

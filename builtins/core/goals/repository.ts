@@ -31,6 +31,8 @@ const BLOCKED = `(EXISTS (SELECT 1 FROM goals sub WHERE sub.parent_goal_id = g.g
     WHERE d.goal_id = g.goal_id AND first.status = 'active'))`
 const QUESTION = `(SELECT question_id FROM questions_view q WHERE q.goal_id = g.goal_id AND q.answered_at IS NULL
   ORDER BY asked_at, question_id LIMIT 1)`
+/** Beginning of a message about criteria. It concerns one goal, so it is not repeated in others. */
+export const CRITERIA_CHANGED = 'The acceptance criteria of the goal '
 const UNREPORTED = "sub.status <> 'active' AND sub.told_at IS NULL"
 /** SQL: whether goal `e` has ended and was no part of another one. */
 const ENDED = "e.status <> 'active' AND e.origin <> 'subgoal'"
@@ -235,8 +237,10 @@ export interface ReadNudge {
 /** Returns the newest messages of the operator that an agent has read before a time, newest first. */
 export function nudgesBefore(store: Store, agent_id: string, at: number, limit: number): Promise<ReadNudge[]> {
   return store.all<ReadNudge>(
-    'SELECT message, delivered_at FROM nudges_view WHERE agent_id = ? AND delivered_at < ? ORDER BY delivered_at DESC, created_at DESC, nudge_id DESC LIMIT ?',
-    [agent_id, at, limit],
+    `SELECT message, delivered_at FROM nudges_view WHERE agent_id = ? AND delivered_at < ?
+       AND substr(message, 1, ${CRITERIA_CHANGED.length}) <> ?
+     ORDER BY delivered_at DESC, created_at DESC, nudge_id DESC LIMIT ?`,
+    [agent_id, at, CRITERIA_CHANGED, limit],
   )
 }
 
@@ -352,6 +356,19 @@ export async function loadTranscript(store: Store, goal_id: string): Promise<Tra
     [goal_id],
   )
   return rows.map(({ seq, message }) => ({ seq, message: JSON.parse(message) as Message }))
+}
+
+/** Number of newest messages in which an agent's last words for a goal are searched. */
+const SEARCHED_WORDS = 10
+
+/** Returns what an agent wrote last for an active goal, besides its calls. */
+export async function lastWords(store: Store, goal_id: string): Promise<string | undefined> {
+  const rows = await store.all<{ message: string }>(
+    'SELECT message FROM goal_transcripts WHERE goal_id = ? ORDER BY seq DESC LIMIT ?',
+    [goal_id, SEARCHED_WORDS],
+  )
+  const messages = rows.map(({ message }) => JSON.parse(message) as Message)
+  return messages.find(({ role, content }) => role === 'assistant' && content.trim() !== '')?.content
 }
 
 /** Returns the messages of a goal, oldest first, also of an ended goal and of a removed sub-agent. */

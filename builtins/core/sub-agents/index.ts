@@ -43,7 +43,7 @@ export default definePlugin({
 
     const sweep = () => subAgents.sweep()
     svc.on('goal_completed', ({ agent_id }) => subAgents.sweepEnded(agent_id))
-    svc.on('goal_abandoned', ({ agent_id }) => subAgents.sweepEnded(agent_id))
+    svc.on('goal_abandoned', sweep)
     svc.on('agent_died', sweep)
     svc.on('agent_deleted', sweep)
     svc.on('beat', sweep)

@@ -81,24 +81,31 @@ export interface EndingRow {
   /** Whether its agent was deleted. */
   gone: number
   working: number
+  /** Whether the goal in which its parent created it was abandoned. */
+  is_dropped: number
   goal_status: string | null
   goal_result: string | null
   /** Why its last cycle failed, if it did. */
   error: string | null
 }
 
+/** SQL: whether the goal was abandoned in which sub-agent `s` was created. */
+const IS_DROPPED = `EXISTS (SELECT 1 FROM tool_calls_view c JOIN goals_view p ON p.goal_id = c.goal_id
+  WHERE c.call_id = s.call_id AND p.status = 'abandoned')`
+
 /**
- * Returns running sub-agents that should end: their task or agent is gone or has ended, or their cycles are used up.
+ * Returns running sub-agents that should end: their task or agent is gone or has ended, their parent's goal was
+ * abandoned, or their cycles are used up.
  */
 export function listExpired(store: Store, now: number): Promise<EndingRow[]> {
   return store.all<EndingRow>(
     `SELECT s.sub_agent_id, s.parent_agent_id, s.max_cycles, s.cycles, a.agent_id IS NULL AS gone,
        l.owner IS NOT NULL AND l.run_at > ? AS working, g.status AS goal_status, g.result AS goal_result,
-       a.error
+       a.error, ${IS_DROPPED} AS is_dropped
      FROM sub_agents s LEFT JOIN agents_view a ON a.agent_id = s.sub_agent_id LEFT JOIN goals_view g ON g.goal_id = s.goal_id
      LEFT JOIN leases_view l ON l.id = s.sub_agent_id
      WHERE s.status = 'running' AND (a.agent_id IS NULL OR a.died_at IS NOT NULL OR g.goal_id IS NULL OR g.status <> 'active'
-       OR s.cycles >= s.max_cycles)`,
+       OR s.cycles >= s.max_cycles OR ${IS_DROPPED})`,
     [now],
   )
 }

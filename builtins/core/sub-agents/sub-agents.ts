@@ -21,6 +21,7 @@ import {
   endSubAgent,
   findByCall,
   listExpired,
+  markReported,
   orphans,
   readLimitedValues,
   readWorkState,
@@ -231,6 +232,8 @@ export class SubAgents {
     const agents = this.#svc.use(Agents)
     const goals = this.#svc.use(Goals)
     const effects: Effect[] = []
+    // A parent without a use for the result is not woken for it.
+    if (ending?.ending === DROPPED) effects.push(markReported({ sub_agent_ids: [sub_agent_id] }))
     if (ending) {
       const data = { agent_id: parent, sub_agent_id, status: ending.status }
       effects.push(
@@ -261,6 +264,8 @@ export class SubAgents {
   }
 }
 
+const DROPPED = "Its parent's goal was abandoned."
+
 /** Returns the status and reason with which a sub-agent ends; undefined while its last cycle runs. */
 function endingOf({
   gone,
@@ -269,12 +274,14 @@ function endingOf({
   cycles,
   max_cycles,
   working,
+  is_dropped,
   error,
 }: EndingRow): Ending | undefined {
   if (goal_status === 'completed') return { status: 'completed', result: goal_result ?? '', ending: null }
   if (goal_status === 'abandoned') return { status: 'failed', result: null, ending: goal_result }
   if (gone) return { status: 'terminated', result: null, ending: 'It was removed.' }
   if (goal_status === null) return { status: 'terminated', result: null, ending: 'Its task was removed.' }
+  if (is_dropped) return { status: 'terminated', result: null, ending: DROPPED }
   if (cycles < max_cycles) return { status: 'terminated', result: null, ending: 'It died.' }
   if (working) return undefined
   return expiredEnding({ max_cycles, error })

@@ -28,12 +28,21 @@ export async function labelOf(store: Store, agent_id: string): Promise<string> {
   return agent ? idAndName({ agent_id, name: agent.name }) : agent_id
 }
 
-async function owedNote(store: Store, { message_id, type, expects_reply }: A2AMessage, reader: string) {
+async function owedNote(store: Store, message: A2AMessage, reader: string): Promise<string> {
+  const { message_id, type, from_agent, expects_reply } = message
   if (!expects_reply) return ''
+  if (!(await canGetAnswer(store, from_agent))) return '; no answer can reach its sender'
   const answer = await answerTo(store, message_id, reader)
   return answer && (answer.type !== 'ack' || type === 'delegate')
     ? `; you answered it with ${answer.message_id}`
     : '; it expects an answer, by `reply` with this id'
+}
+
+/** The sender of a line of another program may be no agent, and an agent may have died since. */
+async function canGetAnswer(store: Store, from_agent: string): Promise<boolean> {
+  if (from_agent === OPERATOR) return true
+  const agent = 'SELECT 1 FROM agents_view WHERE agent_id = ? AND died_at IS NULL'
+  return (await store.get(agent, [from_agent])) !== undefined
 }
 
 async function aboutNote(store: Store, { reply_to }: A2AMessage, reader: string): Promise<string> {

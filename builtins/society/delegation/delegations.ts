@@ -134,13 +134,16 @@ export class DelegationService implements Delegations {
   }
 
   /**
-   * Copies the files that the evidence of a delegated goal names to the agent that gave it, if it cannot read them.
+   * Copies the files that the evidence of a goal names to the agent that delegated it, or whose sub-agent pursues it,
+   * if that agent cannot read them.
    * @returns where they are, for the result; undefined if none was copied
    */
   async sendFiles(claim: GoalClaim): Promise<string | undefined> {
+    const agents = this.#svc.use(Agents)
     const delegator = await findDelegator(this.#svc.use(Store), claim.goal_id)
-    if (!delegator?.from_agent || !this.#svc.has(Jail)) return undefined
-    const sender = await this.#svc.use(Agents).find(delegator.from_agent)
+    const sender_id = delegator ? delegator.from_agent : (await agents.find(claim.agent_id)).spawned_by
+    if (sender_id === null || !this.#svc.has(Jail)) return undefined
+    const sender = await agents.find(sender_id)
     const paths = await this.#filesBeyond(agentReach(this.#svc.project, sender), claim)
     if (paths.length === 0) return undefined
     try {

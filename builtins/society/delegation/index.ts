@@ -11,6 +11,8 @@ import { delegationOperations } from './operations.ts'
 import { delegationPolicy } from './policy.ts'
 import { DELEGATION_EFFECTS, HAS_OPEN } from './repository.ts'
 
+const FILES_OF_SUB_AGENTS = 'Files that the evidence names are copied to your parent, if it cannot read them.'
+
 export default definePlugin({
   name: 'delegation',
   description: 'Goals that agents delegate to each other, accepted or rejected by policy, with their results.',
@@ -30,12 +32,16 @@ export default definePlugin({
       name: 'delegation',
       stage: 0,
       prompts: ['goal_opening'],
-      text: async (agent, _, __, goal) => (goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined),
+      text: async (agent, _, __, goal) => {
+        if (goal?.origin === 'sub_agent') return FILES_OF_SUB_AGENTS
+        return goal?.origin === 'delegated' ? service.opening(agent, goal) : undefined
+      },
     })
     svc.add(OpenWorkSources, { name: 'delegation', condition: HAS_OPEN, open: goal_id => service.open(goal_id) })
     svc.add(ResultNotes, {
       name: 'delegation',
-      note: async (claim, { origin }) => (origin === 'delegated' ? service.sendFiles(claim) : undefined),
+      note: async (claim, { origin }) =>
+        origin === 'delegated' || origin === 'sub_agent' ? service.sendFiles(claim) : undefined,
     })
     svc.on('goal_completed', () => service.sweep())
     svc.on('goal_abandoned', () => service.sweep())

@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { SubAgent } from '#core/sub-agents/contract'
+import subAgents from '#core/sub-agents/index'
 import sandbox from '#safety/sandbox/index'
 import type { Delegation } from '#society/delegation/contract'
 import delegation from '#society/delegation/index'
@@ -153,6 +155,37 @@ describe('a delegated task', () => {
       expect(reports.length).toBeGreaterThan(0)
     },
   )
+
+  it('of a sub-agent returns files, too', async () => {
+    let asked = 0
+    const task = { name: 'scout', role: 'looks around', task: COUNT }
+    const builtins = [sandbox, delegation, subAgents]
+    await using home = await testHostWithMail(
+      request => {
+        if (asksForGoal(request))
+          return isOf(request, 'ann') && !asked++ ? goalOf('Find out how many sheep there are') : NOTHING
+        if (isOf(request, 'scout')) return toolCall('finish_goal', { summary: 'Seven sheep.', evidence: ['count.md'] })
+        const called = request.body.messages.filter(({ role }) => role === 'tool')
+        if (called.length === 0) return toolCall('spawn_sub_agent', task)
+        return request.prompt.includes('Seven sheep.')
+          ? toolCall('finish_goal', { summary: 'Seven.' })
+          : text('I wait.')
+      },
+      { config: { daemon: { heartbeat: 30 } }, builtins },
+    )
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await until(async () => (await goalsOf(home, ann))[0]?.waits_for != null)
+    const [scout] = (await home.kernel.invoke('sub_agents.list', { id: ann })) as SubAgent[]
+    const own = join(home.kernel.project.workspaces, scout!.sub_agent_id)
+    await mkdir(own, { recursive: true })
+    await writeFile(join(own, 'count.md'), 'Seven.')
+    for (let n = 0; n < 6 && (await goalsOf(home, ann))[0]?.status !== 'completed'; n++) await runHeartbeat(home)
+    const copy = join(home.kernel.project.workspaces, ann, 'inbox', scout!.sub_agent_id, 'count.md')
+    expect(await readFile(copy, 'utf8')).toBe('Seven.')
+    expect(home.server.requests.find(r => isOf(r, 'scout'))!.prompt).toContain('names are copied to your parent')
+    expect(home.server.requests.some(r => isOf(r, 'ann') && r.prompt.includes(`copied to ann: ${copy}`))).toBe(true)
+  })
 
   it('without `wait` is waited for by a goal whose agent only answers with text', async () => {
     let release = false

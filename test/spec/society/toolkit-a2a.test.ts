@@ -104,6 +104,14 @@ describe('the message toolkits', () => {
     await expect(call(home, bob, 'reply', { id: answer, body: 'More.' })).rejects.toThrow('send a new request.')
   })
 
+  it('say of a message whose sender has died that no answer can reach it', async () => {
+    await using home = await openHost()
+    const [ann, bob] = [await spawn(home, 'ann'), await spawn(home, 'bob')]
+    await call(home, ann, 'send_query', { to: 'bob', question: 'Why is the sky blue?' })
+    await home.kernel.invoke('agents.delete', { id: ann })
+    expect(await call(home, bob, 'check_inbox')).toMatch(/\(query\) from ann-\w+; no answer can reach its sender\. /)
+  })
+
   it('list a message until it is answered, and show with an answer what it is about', async () => {
     await using home = await openHost()
     const { agent_id: ann } = (await home.kernel.invoke('agents.spawn', {

@@ -1,4 +1,5 @@
 import { Agents } from '#core/agents/contract'
+import { unansweredCalls } from '#core/runtime/statements'
 import type { PluginHandle } from '#kernel'
 import type { Cycle } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
@@ -18,7 +19,7 @@ export async function assemble(svc: PluginHandle, cycle: Cycle): Promise<void> {
   const goal = await activeGoal(svc.use(Store), agent.agent_id)
   if (!goal) return
   // A blocked goal is chosen only when the agent has no other.
-  if (goal.blocked && !(await canReadMessages(svc, goal))) {
+  if (goal.blocked && !(await canReadMessages(svc, goal)) && !(await hasCallsToResume(svc, goal))) {
     const waiting_for = await describeWait(svc, goal, await awaitedGoals(svc.use(Store), goal.goal_id))
     if (agent.waiting_for !== waiting_for)
       cycle.effects.push(agents.recordOutcome({ agent_id: agent.agent_id, error: null, waiting_for }))
@@ -45,6 +46,12 @@ export async function canReadMessages(
 ): Promise<boolean> {
   if (question_id !== null) return false
   return nudged !== 0 || (await pendingMessagesFor(svc, agent_id, goal_id, wakes)).texts.length > 0
+}
+
+/** Returns whether a blocked goal has calls without a result besides a question, such as one that was approved meanwhile. */
+async function hasCallsToResume(svc: PluginHandle, { goal_id, question_id }: PursuedGoal): Promise<boolean> {
+  if (question_id !== null) return false
+  return (await unansweredCalls(svc.use(Store), 'goal_id', goal_id)).unanswered.size > 0
 }
 
 /** Describes what a goal waits for, in one sentence. */

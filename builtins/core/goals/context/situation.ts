@@ -7,7 +7,7 @@ import { Store } from '#platform/store/contract'
 import { readPlan, waitsOf } from '../acceptance/terms-repository.ts'
 import type { GoalRow } from '../contract.ts'
 import { planLines, progressOf } from '../pursuit/plan.ts'
-import { lastEndedGoals, listGoals } from '../repository.ts'
+import { lastEndedGoals, lastWords, listGoals } from '../repository.ts'
 import { waitOf } from './assembly.ts'
 import { redactIncoming } from './guarded.ts'
 import { endedMessage, memoriesMessage } from './prompt.ts'
@@ -56,21 +56,27 @@ async function activeLines(svc: PluginHandle, agent_id: string) {
     svc,
     shown.map(({ goal_id }) => goal_id),
   )
-  const active = shown.map(goal => ({
+  const lines = shown.map(async goal => ({
     ...goal,
     objective: `${goal.goal_id}: ${lineOf(goal.objective, LAST_GOAL_CHARS)}`,
-    result: progressLine(goal, waitOf(agent_id, waits(goal.goal_id), "the person's")),
+    result: progressLine(
+      goal,
+      waitOf(agent_id, waits(goal.goal_id), "the person's"),
+      await lastWords(svc.use(Store), goal.goal_id),
+    ),
   }))
+  const active = await Promise.all(lines)
   return { active, more: goals.length - shown.length }
 }
 
-function progressLine({ steps_completed, plan }: GoalRow, waits_for: string | null): string {
+function progressLine({ steps_completed, plan }: GoalRow, waits_for: string | null, words: string | undefined): string {
   const parts = readPlan(plan)
   const { steps, done } = progressOf(parts)
   const lines = lineOf(planLines(parts).join('; '), PLAN_CHARS)
   const planned = steps > 0 ? `, ${done} of ${steps} parts of the plan done: ${lines}` : ''
   const waits = waits_for === null ? '' : `; it waits for ${waits_for}`
-  return `${pluralize(steps_completed, 'step')} so far${waits}${planned}`
+  const wrote = words === undefined ? '' : `; you wrote last: ${lineOf(words, LAST_GOAL_CHARS)}`
+  return `${pluralize(steps_completed, 'step')} so far${waits}${planned}${wrote}`
 }
 
 /**

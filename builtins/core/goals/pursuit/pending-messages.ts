@@ -27,6 +27,7 @@ import { lastGoals, withCheckedResults } from '../context/situation.ts'
 import type { GoalRow, PursuedGoal } from '../contract.ts'
 import {
   awaitedGoals,
+  CRITERIA_CHANGED,
   type CurrentGoal,
   findGoal,
   markSubgoalsReported,
@@ -92,7 +93,9 @@ export class PendingMessages {
     const plan = planReminder(readPlan(this.#goal.plan), transcript) ?? []
     const tools = () => this.#svc.use(Runtime).toolsFor(assemblyOf(this.#cycle).profile)
     const operator = nudgeMessages(messages).map((text, n) => userMessage(text, nudges[n]!.images))
-    const hint = nudgeHint(messages, tools)
+    // Criteria ask nothing, and the tools that the hint names would change the beginning of the prompt.
+    const orders = messages.filter(text => !text.startsWith(CRITERIA_CHANGED))
+    const hint = nudgeHint(orders, tools)
     const more = waiting > 0 ? [waitingMessage(waiting)] : []
     const blocked = current?.blocked && texts.length + operator.length > 0 ? [await this.#blockedMessage()] : []
     const notices = [state, plan, ...subgoals].flat().map(noticeMessage)

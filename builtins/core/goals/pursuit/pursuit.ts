@@ -183,6 +183,8 @@ class Pursuit {
       this.#transcript = await this.#loadTranscript()
     } else if (begun) await this.#cycle.save([dropTranscript({ goal_id })])
     const { status } = assemblyOf(this.#cycle).agent
+    // The agent of a blocked goal acts on the results of its open calls.
+    this.#isReading = this.#goal.blocked !== 0 && open.unanswered.size > 0
     this.#isFresh = open.unanswered.size === 0 && status !== 'paused' && status !== 'dead'
     const events = this.#svc.use(Runtime).run(await this.#request(open))
     try {

@@ -39,9 +39,19 @@ export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {
 /** Messages without `provider_data`, by the stored message. */
 const bare = new WeakMap<Message, Message>()
 
+/** Messages whose `provider_data` a server refused. */
+const refused = new WeakSet<Message>()
+
+/** Leaves out the `provider_data` of these messages from now on. Returns whether they have any. */
+export function dropProviderData(messages: readonly Message[]): boolean {
+  const dropped = messages.filter(({ provider_data }) => provider_data)
+  for (const message of dropped) refused.add(message)
+  return dropped.length > 0
+}
+
 /**
  * Returns the conversation with `provider_data`, such as signed reasoning, only where it must be sent back: to the
- * model that gave it, in the current turn.
+ * model that gave it, in the current turn, unless its server refused it.
  */
 export function returnable(
   messages: readonly Message[],
@@ -52,7 +62,7 @@ export function returnable(
   const from = keeps_all_reasoning ? 0 : turnStart(messages)
   return messages.map((message, n) => {
     const { provider_data, ...rest } = message
-    if (!provider_data || (provider_data.model === id && n >= from)) return message
+    if (!provider_data || (provider_data.model === id && n >= from && !refused.has(message))) return message
     const kept = bare.get(message) ?? rest
     bare.set(message, kept)
     return kept

@@ -18,8 +18,9 @@ import {
   type ToolSpec,
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
+import { REASONING } from '../providers/refusals.ts'
 import type { Shortening, SummaryDue } from './contract.ts'
-import { returnable, rulesFor, wellFormed } from './conversation.ts'
+import { dropProviderData, returnable, rulesFor, wellFormed } from './conversation.ts'
 import { type ContextLimits, type FitSettings, type FittedRequest, fitRequest } from './fit.ts'
 import { toolsTokens } from './tokens.ts'
 import { hasImages, nameImages, selectImages } from './vision.ts'
@@ -36,6 +37,8 @@ export interface ContextParts {
  * as small as possible.
  */
 const MAX_REFUSALS = 2
+const SENT_PLAIN = 'The request is sent once more, smaller and without images and provider data.'
+const SENT_WITHOUT_REASONING = 'The request is sent again without earlier reasoning.'
 /** Minimum number of messages that are worth a summary; for fewer, a digest is used. */
 const LEAST_SUMMARIZED = 6
 /**
@@ -64,13 +67,13 @@ export class ContextEngine {
 
   /**
    * Sends as much of the conversation as fits the model. A refusal for size teaches the window; the request is made
-   * smaller and sent again.
+   * smaller and sent again. After a refusal of reasoning it is sent again without.
    * @throws ModelError of the kind `context_overflow` when even the smallest request is refused; what `ask` throws
    */
   async call(target: Target, call: ModelCall, ask: (sent: ModelCall) => Promise<ModelAnswer>): Promise<ModelAnswer> {
     const { purpose } = call
     const rules = rulesFor(target)
-    const conversation = returnable(call.messages, target, rules)
+    let conversation = returnable(call.messages, target, rules)
     const facts = target.facts
     /** A request refused for an unknown reason; it is sent once more, plain and about half as large. */
     let refused:
@@ -96,11 +99,7 @@ export class ContextEngine {
       if (refused && isSame(messages, refused.messages) && tools.length === refused.tools) throw refused.error
       if (refused && !refused.repeated) {
         refused.repeated = true
-        this.#log(
-          purpose,
-          'model_refused',
-          `${refused.error.message} The request is sent once more, smaller and without images and provider data.`,
-        )
+        this.#log(purpose, 'model_refused', `${refused.error.message} ${SENT_PLAIN}`)
       }
       try {
         const { max_tokens, thinking_tokens } = fitted
@@ -113,6 +112,11 @@ export class ContextEngine {
           await this.#windows.learn(target, null, refused.fitted)
         return answer
       } catch (error) {
+        if (error instanceof ModelError && error.parameter === REASONING && dropProviderData(conversation)) {
+          this.#log(purpose, 'model_refused', `${error.message} ${SENT_WITHOUT_REASONING}`)
+          conversation = returnable(call.messages, target, rules)
+          continue
+        }
         // A refused summary is replaced by a digest instead.
         if (isUnknownRefusal(error) && !refused && purpose.kind !== 'summary') {
           refused = { error, fitted, messages, tools: tools.length, repeated: false }

@@ -70,6 +70,7 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'OpenAI', says: /Unrecognized request arguments? supplied: ([\w.]+)/i },
   { of: 'OpenAI', says: /Unknown parameter: ['"`]?([\w.]+)/i },
   { of: 'Anthropic', says: /(thinking\.type\.enabled)\W+is not supported/i },
+  { of: 'Anthropic', says: /thinking\.type\.disabled\W+is not supported/i, key: 'thinking' },
   { of: 'Anthropic', says: /adaptive thinking is not supported/i, key: 'thinking' },
   { of: 'Anthropic', says: /does not support (?:the )?effort/i, key: 'output_config' },
   { of: 'Anthropic', says: /`?temperature`? and `?(top_p)`? cannot both be specified/i },
@@ -114,6 +115,15 @@ export const CONTENT_SIGNS: readonly RefusalSign[] = [
 ]
 
 /**
+ * Error messages that refuse reasoning that was sent back. Newer models of Anthropic bind it to all that stood before it,
+ * tools included: https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/prefix-checks
+ */
+const REASONING_SIGNS: readonly RefusalSign[] = [
+  { of: 'Anthropic', says: /Expected `?thinking`? or `?redacted_thinking|thinking`? blocks .*cannot be modified/i },
+  { of: 'Anthropic', says: /Invalid `?signature`? in `?(?:redacted_)?thinking/i },
+]
+
+/**
  * Error messages that refuse the structure of a conversation. Sources: the issues named in
  * `test/support/model/wire-rules.ts`.
  */
@@ -124,8 +134,6 @@ export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'Anthropic', says: /text content blocks must (?:be non-empty|contain non-whitespace text)/i },
   { of: 'Anthropic', says: /does not support assistant message prefill|must end with a user message/i },
   { of: 'Anthropic', says: /final assistant content cannot end with trailing whitespace/i },
-  { of: 'Anthropic', says: /Expected `?thinking`? or `?redacted_thinking|thinking`? blocks .*cannot be modified/i },
-  { of: 'Anthropic', says: /Invalid `?signature`? in `?thinking/i },
   { of: 'Anthropic, vLLM, llama.cpp', says: /roles must (?:alternate|begin)/i },
   { of: 'OpenAI', says: /must be followed by tool messages|must be a response to a preceeding message/i },
   { of: 'OpenAI', says: /No tool (?:output|call) found for function call/i },
@@ -141,6 +149,9 @@ export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'llama.cpp', says: /Jinja Exception|prefill is incompatible/i },
   { of: 'Ollama', says: /Cannot have 2 or more assistant messages/i },
 ]
+
+/** `parameter` of a refusal of reasoning that was sent back. */
+export const REASONING = 'provider_data'
 
 /** Kind of a refusal and how to recover from it. */
 export interface RefusalKind {
@@ -167,10 +178,12 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
       remedy: CONTENT_REMEDY,
     }
   }
-  if ((isBadRequest || status === 500) && says(SHAPE_SIGNS)) {
+  const isReasoning = isBadRequest && says(REASONING_SIGNS)
+  if (isReasoning || ((isBadRequest || status === 500) && says(SHAPE_SIGNS))) {
     return {
       kind: 'invalid_request',
-      remedy: `its server refuses the structure of the conversation: ${ANOTHER_MODEL}`,
+      ...(isReasoning ? { parameter: REASONING } : {}),
+      remedy: `its server refuses ${isReasoning ? 'earlier reasoning' : 'the structure'} of the conversation: ${ANOTHER_MODEL}`,
     }
   }
   const parameter = isBadRequest || status === 501 ? parameterIn(text) : undefined

@@ -4,6 +4,7 @@ import subAgents from '#core/sub-agents/index'
 import pluginsAdmin from '#interfaces/plugins-admin/index'
 import { definePlugin, z } from '#kernel'
 import { Store } from '#platform/store/contract'
+import approvals from '#safety/approvals/index'
 import guardrails from '#safety/guardrails/index'
 import { Toolkits, tool } from '#tools/toolkits/contract'
 import { writeDirectly } from '../../../support/direct-access.ts'
@@ -17,7 +18,14 @@ import {
   until,
   waitUntilIdle,
 } from '../../../support/index.ts'
-import { finish, goalAnswer, type Step } from '../../safety/approvals-host.ts'
+import {
+  decide,
+  finish,
+  goalAnswer,
+  type Step,
+  waitForCompletedGoal,
+  waitForPendingCall,
+} from '../../safety/approvals-host.ts'
 import { PRICE, testHostWithBudget } from '../../safety/budget-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
 
@@ -130,6 +138,29 @@ describe('a sub-agent', () => {
     )
     // Reported in one way only.
     expect(last.prompt).not.toContain('has ended: [completed]')
+  })
+
+  it('can be ended by a parent whose goal waits for it, once that call is approved', async () => {
+    await using home = await testHostWithFamily(
+      {
+        worker: [
+          hire(),
+          toolCall('wait_for_sub_agents'),
+          toolCall('terminate_sub_agent', { sub_agent_id: 'scout' }),
+          finish('all done'),
+        ],
+        scout: [() => toolCall('list_dir', { path: String(Math.random()) })],
+      },
+      { builtins: [approvals], config: { approval: { enabled: true } } },
+    )
+    await until(async () => (await detail(home, home.id)).status === 'waiting')
+    await home.kernel.invoke('agents.nudge', { id: home.id, message: 'Stop the scout.' })
+    await runHeartbeat(home)
+    const { approval_id } = await waitForPendingCall(home)
+    await decide(home, approval_id, { decision: 'approve' })
+    for (let n = 0; n < 2; n++) await runHeartbeat(home)
+    await waitForCompletedGoal(home)
+    expect((await child(home)).status).toBe('terminated')
   })
 
   it('keeps the goal of a parent that only says that it waits', async () => {
@@ -517,6 +548,17 @@ describe('the end of a sub-agent', () => {
     const calls = home.server.requests.length
     for (let n = 0; n < 2; n++) await runHeartbeat(home)
     expect(home.server.requests).toHaveLength(calls)
+  })
+
+  it('follows the abandonment of the goal that it was created for, without a message to its parent', async () => {
+    await using home = await testHostWithFamily({ worker: [hire(), look], scout: [look] })
+    await until(async () => (await childrenOf(home, home.id)).length === 1)
+    await waitUntilIdle(home)
+    const [goal] = await goalsOf(home, home.id)
+    await home.kernel.invoke('goals.abandon', { goal_id: goal!.goal_id })
+    await until(async () => (await child(home)).status !== 'running')
+    for (let n = 0; n < 2; n++) await runHeartbeat(home)
+    expect(requestsOf(home, 'worker').some(({ prompt }) => prompt.includes('has ended'))).toBe(false)
   })
 
   it('by deletion lets the goal that waited for it continue', async () => {

@@ -227,7 +227,8 @@ describe('acceptance criteria', () => {
     await using home = await accepting(
       [
         async () => {
-          await home.kernel.invoke('goals.update', { goal_id: home.goal_id, priority: 7 })
+          const acceptance = [{ file: 'draft.md' }]
+          await home.kernel.invoke('goals.update', { goal_id: home.goal_id, priority: 7, acceptance })
           return REPORT
         },
         async () => {
@@ -241,6 +242,9 @@ describe('acceptance criteria', () => {
     )
     const goal = await home.waitForEnd()
     expect(goal).toMatchObject({ status: 'completed', priority: 7, refusals: 0, acceptance: [{ met: true }] })
+    expect(home.server.requests[1]!.prompt).toContain(
+      'were changed. It counts as reached when all of these hold:\n- the file draft.md',
+    )
     expect(home.server.requests.at(-1)!.prompt).toContain(
       'The acceptance criteria of the goal "Write the report of today" were changed. It counts as reached when all of these hold:\n- the file report.md exists',
     )

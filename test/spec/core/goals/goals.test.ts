@@ -689,13 +689,34 @@ describe("the operator's messages", () => {
     )
   })
 
+  it('come with no hint on how to answer where svc sends them, about changed criteria', async () => {
+    const { add, plugin } = counting()
+    let goal_id = ''
+    await using home = await testHostWithModel(
+      async request => {
+        if (asksForGoal(request)) return text('{"goal": null}')
+        if (request.prompt.includes('It has none now.')) return finish()
+        await home.kernel.invoke('goals.update', { goal_id, acceptance: [] })
+        return toolCall('look')
+      },
+      { builtins: [plugin(add('send_message'), add('look'))] },
+    )
+    const id = await spawn(home)
+    goal_id = ((await home.kernel.invoke('goals.add', { id, objective: 'Look around' })) as { goal_id: string }).goal_id
+    home.kernel.heartbeat.start()
+    await until(home, 'goal_completed')
+    expect(home.server.requests.at(-1)!.prompt).not.toContain('If a message asks you something')
+  })
+
   it('are shown again in later choices and at the beginning of later goals, the last three of them', async () => {
     const choices = [goal('Write down the tide'), goal('Count the boats')]
     await using home = await testHostWithModel(request =>
       asksForGoal(request) ? (choices.shift() ?? text('{"goal": null}')) : finish(),
     )
     const id = await spawn(home)
-    for (const message of ['Old order.', 'Good morning.', `Write in French. ${'x'.repeat(500)}`, 'Leave out Poland.']) {
+    const criteria = 'The acceptance criteria of the goal "Sail" were changed. It has none now.'
+    const french = `Write in French. ${'x'.repeat(500)}`
+    for (const message of ['Old order.', 'Good morning.', french, criteria, 'Leave out Poland.']) {
       await home.kernel.invoke('agents.nudge', { id, message })
       home.clock.jump(1)
     }

@@ -152,6 +152,31 @@ test('Anthropic gets its signed thinking back while its calls are answered, and 
   expect(server.refusals).toEqual([])
 })
 
+test('thinking that Anthropic refuses, because the prompt before it changed, is left out from then on', async () => {
+  const message =
+    'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.'
+  const { server } = await testHostForModels([
+    withThinking(toolCall('look'), { reasoning: 'A box.' }),
+    { kind: 'refusal', status: 400, message, headers: {} },
+    withThinking(toolCall('look'), { reasoning: 'Another box.' }),
+    text('A cat.'),
+  ])
+  const { call: ask } = await testHostForModels([], {
+    env: { ANTHROPIC_BASE_URL: server.origin, ANTHROPIC_API_KEY: 'k' },
+  })
+  const anthropic = (messages: Message[]) => ask({ model: 'anthropic:claude-opus-5-5', messages, tools: [LOOK] })
+  const begun = [GOAL, ...storedMessages(await anthropic([GOAL]))]
+  const second = await anthropic(begun)
+  await anthropic([...begun, ...storedMessages(second)])
+  const sent = server.requests.map(({ messages }) => JSON.stringify(messages!.messages))
+  expect(sent.map(request => [...request.matchAll(/"thinking":"(.+?)"/g)].map(([, words]) => words))).toEqual([
+    [],
+    ['A box.'],
+    [],
+    ['Another box.'],
+  ])
+})
+
 test('reasoning to send back counts in tokens, and is not stored when it is larger than 256 KiB', async () => {
   const { call, models } = await testHostForModels([
     withThinking(toolCall('look'), { reasoning: 'x'.repeat(4_000) }),

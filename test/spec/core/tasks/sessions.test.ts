@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { setPlan } from '#core/goals/acceptance/terms-repository'
 import type { PlanStep } from '#core/goals/contract'
+import { recordAnswer } from '#core/goals/repository'
 import { Memory } from '#core/memory/contract'
 import memory from '#core/memory/index'
 import { type Session, Sessions } from '#core/sessions/contract'
@@ -134,11 +135,17 @@ describe('a session', () => {
       { step: 'Buy paper', status: 'done' },
       { step: 'Print', status: 'in_progress' },
     ]
-    await home.kernel.use(Store).apply([setPlan({ goal_id: labels.goal_id, plan })])
+    const answer = { goal_id: labels.goal_id, agent_id: id, epoch: 1, kept: null, intents: [] }
+    const rows = [
+      { seq: 0, message: { role: 'assistant' as const, content: 'Three\nare printed.' } },
+      { seq: 1, message: { role: 'user' as const, content: 'Go on.' } },
+    ]
+    await home.kernel.use(Store).apply([setPlan({ goal_id: labels.goal_id, plan }), recordAnswer({ ...answer, rows })])
     const state =
       '[State when this message was sent, as information and not as orders. The message to answer stands above.]'
     const heading = 'Your goals, the active ones first:'
-    const progress = '0 steps so far, 1 of 2 parts of the plan done: [x] Buy paper; [>] Print'
+    const progress =
+      '1 step so far, 1 of 2 parts of the plan done: [x] Buy paper; [>] Print; you wrote last: Three are printed.'
     const goals = [`- [active] ${labels.goal_id}: Write labels: ${progress}`, '- [completed] Count the jars of jam']
     const situation = [state, '', heading, goals[0], `${goals[1]}: There are seven jars of jam.`]
     const asked = ['What are you doing?', '', ...situation].join('\n')
