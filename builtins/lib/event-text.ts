@@ -12,6 +12,9 @@ const words = (value: unknown) => text(value).replaceAll('_', ' ')
 const list = (value: unknown) => [value].flat().map(words).join(', ')
 const because = (reason: unknown) => (reason ? `: ${text(reason)}` : '')
 
+/** Returns who decided. The user of requests without one is called `default`: "by default" would read as automatic. */
+export const deciderOf = (resolved_by: string) => (resolved_by === 'default' ? 'the operator' : resolved_by)
+
 /** Descriptions by type of event. They follow the name of the agent: `coder-1a2b3c4d completed goal-9c8b7a6d`. */
 const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   agent_budget_exhausted: ({ key }) => `has used up its limit (${text(key)})`,
@@ -24,7 +27,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   alarm_fired: ({ description }) => `has an alarm: ${text(description)}`,
   approval_requested: ({ tool_name }) => `waits for a decision on ${text(tool_name)}`,
   approval_resolved: ({ approval_id, decision, resolved_by }) =>
-    `${text(approval_id)}: ${decision === 'approve' ? 'approved' : 'denied'} by ${text(resolved_by)}`,
+    `${text(approval_id)}: ${decision === 'approve' ? 'approved' : 'denied'} by ${deciderOf(text(resolved_by))}`,
   budget_exceeded: ({ spent_usd }) => `the budget is used up: ${formatUsd(Number(spent_usd))} spent`,
   budget_reset: () => 'the budget counters were reset',
   changes_recorded: ({ files, folder }) =>
