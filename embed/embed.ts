@@ -97,11 +97,10 @@ type Output<N extends string> = N extends Known
       : never
   : unknown
 
+type Types = { [N in Known]: { input: Input<N>; output: Output<N> } }
+
 declare module '#kernel' {
-  interface Invoke {
-    // biome-ignore lint/style/useShorthandFunctionType: only an interface merges with the kernel's
-    <N extends Known>(name: N, input: Input<N>, call?: Partial<OperationCall>): Promise<Output<N>>
-  }
+  interface OperationTypes extends Types {}
 }
 
 /**

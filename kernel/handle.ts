@@ -19,7 +19,7 @@ export interface SharedParts {
   log: Log
   project: Project
   roles: ReadonlySet<Role>
-  invoke: Invoke
+  invoke: (...given: Parameters<Invoke>) => Promise<unknown>
   extensions: readonly Extension[]
 }
 
@@ -67,7 +67,7 @@ export class PluginHandle {
     this.clock = kernel.ports.clock
     this.project = kernel.project
     this.roles = kernel.roles
-    this.invoke = kernel.invoke.bind(kernel)
+    this.invoke = kernel.invoke.bind(kernel) as Invoke
     for (const extend of kernel.extensions)
       Object.defineProperties(this, Object.getOwnPropertyDescriptors(extend(this, parts)))
   }

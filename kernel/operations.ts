@@ -56,10 +56,14 @@ export interface Operation<I extends z.ZodObject = z.ZodObject, O extends z.ZodT
   count?(input: z.output<I>, call: C): number | Promise<number>
 }
 
-/** Runs an operation by its name. The program adds an overload that types its operations, by merging. */
+/** Inputs and outputs of operations by name, for `svc.invoke`. The program adds its own by merging. */
+// biome-ignore lint/suspicious/noEmptyInterface: it gets its members by merging
+export interface OperationTypes {}
+type TypeOf<N, K> = N extends keyof OperationTypes ? OperationTypes[N][K & keyof OperationTypes[N]] : unknown
+/** Runs an operation by its name. Operations that `OperationTypes` lacks, such as those of plugins, are not typed. */
 export interface Invoke {
-  // biome-ignore lint/style/useShorthandFunctionType: only an interface can be given overloads by merging
-  (name: string, input: unknown, call?: Partial<OperationCall>): Promise<unknown>
+  // biome-ignore lint/style/useShorthandFunctionType: it takes fewer lines
+  <N extends string>(name: N, input: TypeOf<N, 'input'>, call?: Partial<OperationCall>): Promise<TypeOf<N, 'output'>>
 }
 
 export const Operations = point<Operation>('operations', {
@@ -136,9 +140,7 @@ function dropSizeIssues({ issues }: z.ZodError): Pick<z.ZodError, 'issues'> {
 export function issuesOf(error: Pick<z.ZodError, 'issues'>, prefix = ''): Issue[] {
   return error.issues.flatMap(issue => {
     const path = [...(prefix ? [prefix] : []), ...issue.path.map(String)].join('.')
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map(key => ({ path: path ? `${path}.${key}` : key, message: 'is not a known field' }))
-    }
-    return [{ path, message: issue.message }]
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+    return issue.keys.map(key => ({ path: path ? `${path}.${key}` : key, message: 'is not a known field' }))
   })
 }

@@ -12,6 +12,9 @@ const words = (value: unknown) => text(value).replaceAll('_', ' ')
 const list = (value: unknown) => [value].flat().map(words).join(', ')
 const because = (reason: unknown) => (reason ? `: ${text(reason)}` : '')
 
+/** Returns who decided. The user of requests without one is called `default`: "by default" would read as automatic. */
+export const deciderOf = (resolved_by: string) => (resolved_by === 'default' ? 'the operator' : resolved_by)
+
 /** Descriptions by type of event. They follow the name of the agent: `coder-1a2b3c4d completed goal-9c8b7a6d`. */
 const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   agent_budget_exhausted: ({ key }) => `has used up its limit (${text(key)})`,
@@ -24,9 +27,14 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   alarm_fired: ({ description }) => `has an alarm: ${text(description)}`,
   approval_requested: ({ tool_name }) => `waits for a decision on ${text(tool_name)}`,
   approval_resolved: ({ approval_id, decision, resolved_by }) =>
-    `${text(approval_id)}: ${decision === 'approve' ? 'approved' : 'denied'} by ${text(resolved_by)}`,
-  budget_exceeded: ({ spent_usd }) => `the budget is used up: ${formatUsd(Number(spent_usd))} spent`,
+    `${text(approval_id)}: ${decision === 'approve' ? 'approved' : 'denied'} by ${deciderOf(text(resolved_by))}`,
+  budget_exceeded: ({ spent_usd, spent_tokens }) =>
+    `the budget is used up: ${formatUsd(Number(spent_usd))} and ${formatCount(Number(spent_tokens))} tokens spent`,
   budget_reset: () => 'the budget counters were reset',
+  budget_tight: ({ needed_usd, needed_tokens }) =>
+    `the budget is too tight for a call that may cost ${formatUsd(Number(needed_usd))} and ${formatCount(Number(needed_tokens))} tokens`,
+  changes_kept: ({ branch, repository }) =>
+    `its changes were kept as the branch ${text(branch)} of ${text(repository)}`,
   changes_recorded: ({ files, folder }) =>
     `changed ${files === null ? 'files' : pluralize(Number(files), 'file')} in ${text(folder)}`,
   changes_undone: ({ files, folder, redone }) =>
@@ -52,6 +60,8 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `continues ${text(goal_id)} in its next cycle, after ${pluralize(Number(steps_done), 'step')}`,
   goal_not_accepted: ({ goal_id, problem }) => `has not met a criterion of ${text(goal_id)}${because(problem)}`,
   goal_refused: ({ objective, reason }) => `chose a goal that was refused: ${text(objective)} (${text(reason)})`,
+  guardrail_hit: ({ kinds, stage, action }) =>
+    `a guardrail found ${list(kinds)} in its ${words(stage)} (${text(action)})`,
   life_event: ({ summary }) => text(summary),
   mcp_tool_changed: ({ server, tool, change, held }) =>
     `${text(tool)} of the MCP server ${text(server)} ${change === 'added' ? 'is new' : 'has changed'}${held ? ', and is held back' : ''}`,
@@ -70,6 +80,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
     `plan: ${text(done)} of ${pluralize(Number(steps), 'step')} done${current ? `, now: ${text(current)}` : ''}`,
   question_answered: ({ question_id }) => `${text(question_id)} was answered`,
   question_asked: ({ question }) => `asks: ${text(question)}`,
+  retention_done: ({ total }) => `retention removed ${pluralize(Number(total), 'old record')}`,
   schedule_changed: ({ schedule_id, change }) => `${text(schedule_id)} was ${text(change)}`,
   schedule_fired: () => 'received a goal from its schedule',
   schedule_skipped: ({ slots, reason }) =>
@@ -80,6 +91,7 @@ const TEXTS: Readonly<Record<string, (data: Data) => string>> = {
   sub_agent_spawned: ({ sub_agent_id }) => `created the sub-agent ${text(sub_agent_id)}`,
   suffering_changed: ({ suffering_state }) => suffering(suffering_state as Data),
   swarm_learned: () => 'a swarm report was written',
+  swarm_reverted: ({ report_id }) => `the actions of ${text(report_id)} were undone`,
   task_ended: ({ task_id, status, cancelled }) =>
     `${text(task_id)}: ${cancelled === true ? 'cancelled' : words(status)}`,
   task_started: ({ task_id }) => `started ${text(task_id)}`,

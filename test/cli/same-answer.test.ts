@@ -109,6 +109,21 @@ describe('commands with a running daemon and without one', () => {
     )
   })
 
+  it('name the disabled modules that diagnose problems', async () => {
+    await using dir = await project({ '.svc/config.yaml': 'plugins:\n  disabled: [doctor, plugins-admin]\n' })
+    const failures = async () => [
+      (await svc(['doctor'], { cwd: dir.path })).stderr,
+      (await svc(['plugins'], { cwd: dir.path })).stderr,
+    ]
+    const named = ['doctor', 'plugins-admin'].map(name =>
+      expect.stringContaining(`needs the module "${name}", which is disabled`),
+    )
+    expect(await failures()).toEqual(named)
+    await using daemon = new RunningSvc(['start'], { cwd: dir.path })
+    await daemon.waitForOutput(/^Logs: /m)
+    expect(await failures()).toEqual(named)
+  })
+
   it('name the version of the daemon as the cause where it does not know a command', async () => {
     await using dir = await project()
     await using daemon = new RunningSvc(['start'], { cwd: dir.path })

@@ -65,7 +65,7 @@ async function profiles(svc: PluginHandle) {
       'correct the profile; until then its agents use the last valid version',
     )
   return all.length > 0
-    ? ok(`${all.length} presets`)
+    ? ok(pluralize(all.length, 'preset'))
     : warn('there is no preset', 'write one with: svc new profile <name>')
 }
 

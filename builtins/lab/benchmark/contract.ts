@@ -264,6 +264,8 @@ export interface Forecast {
   tokens: number
   /** Cost in US dollars; null where no price is known. */
   cost_usd: number | null
+  /** Why the model cannot be measured, such as a misspelt name; undefined if it can. */
+  problem?: string
 }
 
 export interface Benchmark {

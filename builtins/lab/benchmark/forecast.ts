@@ -1,5 +1,5 @@
 import { Models } from '#core/models/contract'
-import type { PluginHandle } from '#kernel'
+import { errorMessage, type PluginHandle } from '#kernel'
 import type { Plan } from './bench.ts'
 import type { Forecast, Scenario } from './contract.ts'
 
@@ -20,12 +20,10 @@ export async function forecast(
   return Promise.all(
     models.map(async modelName => {
       const all = { asked: modelName, runs: runs * scenarios.length, tokens: input + output }
-      const price = await svc
-        .use(Models)
-        .describe(modelName)
-        .then(facts => facts.price)
-        // An unknown model is part of the report.
-        .catch(() => 'unknown' as const)
+      // A model that cannot be called is part of the report.
+      const facts = await svc.use(Models).describe(modelName).catch(errorMessage)
+      if (typeof facts === 'string') return { ...all, cost_usd: null, problem: facts }
+      const { price } = facts
       if (price === 'unknown') return { ...all, cost_usd: null }
       return { ...all, cost_usd: price === 'free' ? 0 : (input * price.input + output * price.output) / 1e6 }
     }),

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from '#core/runtime/contract'
 import { ConflictError, type Effect, InvalidInputError, issuesOf, type PluginHandle } from '#kernel'
+import { deciderOf } from '#lib/event-text'
 import { Store, wakeAgents } from '#platform/store/contract'
 import { type Tool, Toolkits } from '#tools/toolkits/contract'
 import type { ApprovalConfig } from './config.ts'
@@ -43,8 +44,7 @@ export async function resolve(svc: PluginHandle, row: ApprovalRow, decision: Dec
 }
 
 function resolvedError({ approval_id, status, resolved_by }: ApprovalRow) {
-  // The user of requests without one is called `default`, which alone would read as an automatic decision.
-  const by = resolved_by === 'default' ? 'the user "default"' : (resolved_by ?? 'system')
+  const by = deciderOf(resolved_by ?? 'system')
   return new ApprovalResolvedError({ approval_id, status: status === 'denied' ? 'denied' : 'approved', by })
 }
 

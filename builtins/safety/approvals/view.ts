@@ -1,4 +1,5 @@
 import { shortestFirst } from '#lib/brief'
+import { deciderOf } from '#lib/event-text'
 import { idAndName } from '#lib/id-and-name'
 import { oneLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
@@ -74,7 +75,7 @@ function headline({
   created_at,
   resolved_by,
 }: ApprovalSummary): string {
-  const decided = status === 'pending' ? '' : `  ${status} by ${resolved_by}`
+  const decided = status === 'pending' ? '' : `  ${status} by ${deciderOf(resolved_by ?? 'system')}`
   return `${approval_id}  ${idAndName({ agent_id, name })}  ${tool_name}${danger ? ` (${oneLine(danger)})` : ''}  since ${created_at}${decided}`
 }
 

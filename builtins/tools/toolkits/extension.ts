@@ -16,6 +16,8 @@ export const toolkitsExtension: Extension = (svc, { ofFile, interceptor }) => ({
     const given: Toolkit = ofFile ? { everyday: true, ...toolkit, group: 'plugins' } : toolkit
     if (!interceptor) return svc.add(Toolkits, given)
     const tools = toolkit.tools.map((tool): Tool => {
+      // The point refuses the tool, with all that it lacks.
+      if (typeof tool?.execute !== 'function') return tool
       const call: PluginCall<[never, ToolCall]> = {
         kind: 'tool',
         name: tool.name,

@@ -50,7 +50,7 @@ export function Plugins({ place }: { place: Place }) {
               {own.length === 0 ? (
                 <Empty title="No plugins of your own yet.">
                   Save a <code>.ts</code> file in <code>plugins/</code>, or run <code>svc new plugin my-first</code>.
-                  The plugin is loaded within seconds.
+                  The plugin is loaded within ten heartbeats, or at once with <em>Apply changes now</em>.
                 </Empty>
               ) : (
                 <ul class="stack plain">

@@ -149,6 +149,21 @@ describe.skipIf(!hasChromium)('accessibility of the dashboard', () => {
     person.rest()
   })
 
+  it('shows the id of a run beside its status, not under it, in a window of 400 pixels', async () => {
+    const page = await person.at('#/runs')
+    await page.setViewportSize({ width: 400, height: 900 })
+    await page.getByRole('link', { name: /^run-/ }).first().waitFor()
+    const covered = await page.evaluate<string[]>(`[...document.querySelectorAll('tbody tr')].flatMap(row => {
+      const id = document.createRange()
+      id.selectNodeContents(row.querySelector('a'))
+      const [a, b] = [id.getBoundingClientRect(), row.querySelector('.status').getBoundingClientRect()]
+      return a.right > b.left && a.bottom > b.top && b.bottom > a.top ? [row.textContent] : []
+    })`)
+    await page.setViewportSize({ width: 1280, height: 900 })
+    expect(covered).toEqual([])
+    person.rest()
+  })
+
   it('has no faults that axe finds on any page, in light and dark, and no page is wider than its window', {
     timeout: 240_000,
   }, async () => {

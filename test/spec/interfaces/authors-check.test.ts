@@ -216,6 +216,13 @@ describe('the error of a plugin that cannot be loaded', () => {
       /the tool "y" of toolkit "x" needs description: '…', parameters/,
     ],
     [
+      'a tool with another name for its function',
+      plugin(
+        "svc.toolkit({ name: 'x', tools: [{ name: 'y', description: 'Y.', parameters: z.object({}), run() {} }] })",
+      ),
+      /the tool "y" of toolkit "x" needs .* and execute\(\)/,
+    ],
+    [
       'a tool whose arguments are no object, which no model can be given',
       plugin(
         "svc.toolkit({ name: 'x', tools: [tool({ name: 'y', description: 'Y.', parameters: z.string(), execute() {} })] })",

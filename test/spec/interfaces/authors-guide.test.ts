@@ -37,6 +37,9 @@ it('all code of the guide passes the strictest type checks, with the published t
 export default definePlugin({ name: 'adder', setup(svc) { svc.on('agent_spawned', async ({ agent_id: id }) => {
   const { goal_id } = await svc.invoke('goals.add', { id, objective: 'Look around' })
   svc.log.info({}, goal_id.slice(5))
+  // @ts-expect-error: the field is called id
+  await svc.invoke('goals.add', { agent: id, objective: 'Look around' })
+  await svc.invoke('quotes.show', { author: 'Epictetus' })
 }) } })
 `
   await using dir = await tempDir({ ...files, 'docs/client.ts': client!, 'plugins/adder.ts': invokes })

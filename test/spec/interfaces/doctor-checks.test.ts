@@ -40,7 +40,11 @@ it('an agent whose cycles fail is reported with the reason', async () => {
     name: 'agents',
     level: 'warn',
     remedy: `see when it tries again: svc why ${id}`,
-    message: expect.stringMatching(new RegExp(`^${id} failed once: .*HTTP 401: Incorrect API key provided\\.$`)),
+    message: expect.stringMatching(
+      new RegExp(
+        `^${id} failed once: .*HTTP 401: Incorrect API key provided; check the key in OPENAI_API_KEY, and restart the service after you change it\\.$`,
+      ),
+    ),
   })
   const other = await spawn(home)
   await until(home, 'cycle_end', ({ agent_id }) => agent_id === other)

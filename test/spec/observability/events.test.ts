@@ -375,6 +375,17 @@ it.each([
     { how: 'digest', window: 8192 },
     'shortened its conversation (digest) for a window of 8,192 tokens',
   ],
+  [
+    'budget_tight',
+    { spent_usd: 0, spent_tokens: 55_081, needed_usd: 0, needed_tokens: 7178 },
+    'the budget is too tight for a call that may cost $0.0000 and 7,178 tokens',
+  ],
+  [
+    'guardrail_hit',
+    { kinds: ['email'], stage: 'tool_result', action: 'redact' },
+    'a guardrail found email in its tool result (redact)',
+  ],
+  ['retention_done', { before: '2026-01-01', rows: {}, total: 1 }, 'retention removed 1 old record'],
   ['stressor_eased', { stressor: 'financial_strain', note: 'paid' }, 'is relieved of financial strain: paid'],
 ])('%s is described in a sentence', (type, data, sentence) => {
   expect(describeEvent(type, data)).toBe(sentence)

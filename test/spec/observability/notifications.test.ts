@@ -79,14 +79,14 @@ describe('notifications', () => {
     expect(hook.received).toEqual([])
     await ask(ann, 'Which branch?')
     await happen('goal_completed', ann, { goal_id: 'goal-1' })
-    await happen('budget_exceeded', null, { spent_usd: 5, spent_tokens: 1 })
+    await happen('budget_exceeded', null, { spent_usd: 5, spent_tokens: 12_000 })
     await runHeartbeat(home)
     await until(() => hook.received.length === 1)
     const [{ type, body }] = hook.received as [Received]
     expect(type).toBe('application/json')
     const lines = [
       `${ann} asks: Which branch? (svc questions show q-1)`,
-      'the budget is used up: $5.0000 spent (svc budget)',
+      'the budget is used up: $5.0000 and 12,000 tokens spent (svc budget)',
     ]
     expect(JSON.parse(body)).toMatchObject({
       text: lines.join('\n'),

@@ -26,7 +26,7 @@ async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish
     return { status: answer.status, headers: answer.headers, json: (await answer.json()) as any }
   }
   const waiting = await waitForPendingCall(home)
-  return Object.assign(home, { ask, waiting, path: `/agents/${home.id}/approvals/${waiting.approval_id}` })
+  return Object.assign(home, { ask, url, waiting, path: `/agents/${home.id}/approvals/${waiting.approval_id}` })
 }
 
 describe('GET /approvals', () => {
@@ -94,6 +94,15 @@ describe('POST /agents/{id}/approvals/{approval_id}', () => {
       json: { code: 'approval_resolved', detail: expect.stringMatching(/was already approved, by alice/) },
     })
     expect((await home.ask(home.path)).json).toMatchObject({ status: 'consumed', resolved_by: 'alice' })
+  })
+
+  it('shows a decision without a user as one of the operator, not as one "by default"', async () => {
+    await using home = await listening()
+    expect(await home.ask(home.path, { decision: 'deny' })).toMatchObject({ json: { resolved_by: 'default' } })
+    const second = await home.ask(home.path, { decision: 'approve' })
+    expect(second.json).toMatchObject({ detail: expect.stringMatching(/was already denied, by the operator/) })
+    const textOf = async (path: string) => (await fetch(home.url + path, { headers: { accept: 'text/plain' } })).text()
+    expect(await textOf('/approvals?status=all')).toContain('denied by the operator')
   })
 
   it.each([['APPROVE'], [true], [''], [undefined], [null], [['approve']]])(

@@ -90,7 +90,7 @@ export class ContextEngine {
         this.#parts.config,
       )
       const shortened = this.#windows.findNewShortening(target, purpose, fitted)
-      this.#notePrompt(target, purpose, fitted)
+      await this.#notePrompt(target, purpose, fitted)
       if (shortened && this.#windows.isNotable(target, purpose, shortened))
         await this.#reportCompaction(target, purpose, fitted, shortened)
       const { window, sections } = fitted
@@ -194,17 +194,17 @@ export class ContextEngine {
     return selectImages(target.id, await this.#parts.sees(target, facts), messages)
   }
 
-  #notePrompt(
-    { id, provider }: Target,
+  async #notePrompt(
+    target: Target,
     { agent_id, kind }: CallPurpose,
     { whole_system, sections: { system }, window }: FittedRequest,
-  ): void {
+  ): Promise<void> {
     if (agent_id === null) return
     const key = `${agent_id} ${kind}`
     if (whole_system <= system) return void this.#cutPrompts.delete(key)
     this.#cutPrompts.set(key, {
-      problem: `the system prompt of ${agent_id} has about ${whole_system} tokens and was cut to ${system}, because the context window of ${id} has ${window}`,
-      remedy: `shorten its profile or skills, or ${largerWindow(provider)}`,
+      problem: `the system prompt of ${agent_id} has about ${whole_system} tokens and was cut to ${system}, because the context window of ${target.id} has ${window}`,
+      remedy: `shorten its profile or skills, or ${await this.#windows.remedyFor(target, window)}`,
     })
   }
 

@@ -108,12 +108,17 @@ export class ContextWindows {
   async findProblem(target: Target, facts: ModelFacts): Promise<ModelProblem | null> {
     const window = await this.find(target, facts)
     if (window === null || window >= SMALL_WINDOW) return null
-    const { context_window } = await this.#learned.of(target)
-    const forget = context_window === window ? `; if it already has one: svc models forget ${target.id}` : ''
     return {
       problem: `the context window of ${target.id} has ${window} tokens, and most agents need ${SMALL_WINDOW} or more`,
-      remedy: `${largerWindow(target.provider)}${forget}`,
+      remedy: await this.remedyFor(target, window),
     }
+  }
+
+  /** Returns how to get a larger window; one that was learned from a refusal may also be wrong. */
+  async remedyFor(target: Target, window: number): Promise<string> {
+    const { context_window } = await this.#learned.of(target)
+    const forget = context_window === window ? `; if it already has one: svc models forget ${target.id}` : ''
+    return `${largerWindow(target.provider)}${forget}`
   }
 
   /**

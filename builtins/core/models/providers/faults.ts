@@ -36,7 +36,12 @@ type FaultPorts = Pick<Ports, 'clock' | 'env'>
 export function faultOf(error: unknown, model: string, endpoint: Endpoint, ports: FaultPorts): ModelError {
   if (error instanceof ModelError) return error
   const { problem, ...facts } = describe(error, endpoint, ports)
-  const remedy = facts.http_status === 404 && !/\bmodel\b/i.test(problem) ? pathRemedy(endpoint) : ''
+  const remedy =
+    facts.http_status === 401
+      ? `; check the key in ${endpoint.key_env}, and restart the service after you change it`
+      : facts.http_status === 404 && !/\bmodel\b/i.test(problem)
+        ? pathRemedy(endpoint)
+        : ''
   return new ModelError({ model, problem: problem + remedy }, { cause: error, ...facts })
 }
 

@@ -91,10 +91,8 @@ export function probe(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock'>)
       if ('refused' in list) return none(false, `${base_url} refuses the key in ${key_env} (HTTP ${list.refused})`)
       if ('missing' in list) {
         const silent = `${base_url} does not list its models (HTTP ${list.missing})`
-        return none(
-          true,
-          `${silent}; name a model as ${name}:<model>, and check ${base_url_from} if its calls fail${pathRemedy(endpoint)}`,
-        )
+        const unnamed = endpoint.model === undefined ? `name a model as ${name}:<model>, and ` : ''
+        return none(true, `${silent}; ${unnamed}check ${base_url_from} if its calls fail${pathRemedy(endpoint)}`)
       }
       return { available: true, models: list.data, reason: null }
     } catch (error) {

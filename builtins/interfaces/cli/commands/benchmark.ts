@@ -61,10 +61,12 @@ async function run(
 
 /** Returns the expected cost of the benchmark. */
 function forecastLines(forecasts: readonly Forecast[]): string[] {
-  const lines = forecasts.map(({ asked, runs, tokens, cost_usd }) => {
+  const lines = forecasts.map(({ asked, runs, tokens, cost_usd, problem }) => {
+    if (problem !== undefined) return `${asked} cannot be measured: ${problem}`
     const price = cost_usd === null ? 'its price is unknown' : `about $${cost_usd.toFixed(2)}`
     return `${asked}: ${pluralize(runs, 'run')}, about ${Math.round(tokens / 1000).toLocaleString('en')}k tokens, ${price}`
   })
+  if (forecasts.every(({ problem }) => problem !== undefined)) return lines
   return [
     ...lines,
     'Models differ widely in cost; the budget of the project applies. Ctrl-C stops the benchmark and shows the results so far.',

@@ -6,7 +6,7 @@ import { DatabaseCopy } from '#platform/store/contract'
 import type { Context, HandWritten } from '../context.ts'
 import { NoProjectError } from '../contract.ts'
 import { askDaemon } from '../operations/ask-daemon.ts'
-import { operationRef } from '../operations/calls.ts'
+import { explainUnknown, operationRef } from '../operations/calls.ts'
 import { findProject } from '../project/project.ts'
 import { INTERRUPTED, interruptible } from '../screen/interrupt.ts'
 import { print, printable } from '../screen/printable.ts'
@@ -19,7 +19,11 @@ const doctor: HandWritten = (_input, context) =>
   interruptible(context.ports.clock, async signal => {
     const { terminal } = context
     const { examine } = await context.program.doctor()
-    const found = await examine(await checkContextOf(context))
+    const about = await checkContextOf(context)
+    const found = await examine(about).catch(async error => {
+      terminal.pass('')
+      throw await explainUnknown(error, CHECKS.name, 'root' in about.project ? about.project.root : '', context)
+    })
     terminal.pass('')
     if (signal.aborted) return INTERRUPTED
     const failed = found.some(({ level }) => level === 'fail')

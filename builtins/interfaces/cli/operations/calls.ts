@@ -77,12 +77,13 @@ export async function explainUnknown(error: unknown, name: string, root: string,
   const { owners = {}, commands } = context.tree
   const module = owners[name]
   const code = error instanceof SvcError ? error.code : ''
-  // The list of plugins says why, so there is no reason for itself.
-  if (!module || name === LIST.name || (code !== UNKNOWN_HERE && code !== UNKNOWN_TO_DAEMON)) return error
+  if (!module || (code !== UNKNOWN_HERE && code !== UNKNOWN_TO_DAEMON)) return error
   await using calls = new Calls(root, context)
-  const plugins = await calls.call<PluginState[]>(LIST).catch(() => [])
-  const off = plugins.find(plugin => plugin.name === module && plugin.state === 'disabled')
-  const command = commands.find(({ operation }) => operation?.name === name)?.path.join(' ') ?? name
-  if (off) return new ModuleDisabledError({ command, module, reason: off.error })
+  const plugins = name === LIST.name ? undefined : await calls.call<PluginState[]>(LIST).catch(() => undefined)
+  const off = plugins?.find(plugin => plugin.name === module && plugin.state === 'disabled')
+  const command = commands.find(({ operation }) => operation?.name === name)?.path.join(' ') ?? module
+  // The list is missing only where its own module is disabled.
+  const isOff = off || (!plugins && (code === UNKNOWN_HERE || name === LIST.name))
+  if (isOff) return new ModuleDisabledError({ command, module, reason: off?.error ?? null })
   return code === UNKNOWN_TO_DAEMON ? new DaemonAnswerError({ problem: UNKNOWN_COMMAND }) : error
 }

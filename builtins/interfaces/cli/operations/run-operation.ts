@@ -1,13 +1,7 @@
 import { errorMessage, type Kernel, type Operation, type Role, SvcError } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { Context } from '../context.ts'
-import {
-  type CommandSpec,
-  DaemonAnswerError,
-  ModuleDisabledError,
-  NeedsDaemonError,
-  type OperationRef,
-} from '../contract.ts'
+import { type CommandSpec, DaemonAnswerError, NeedsDaemonError, type OperationRef } from '../contract.ts'
 import { hiddenLine } from '../parsing/hidden.ts'
 import { isChild, runInChild, runsPlugins } from '../process/child.ts'
 import { openWithWarnings } from '../process/warnings.ts'

@@ -1,4 +1,5 @@
 import { htmlPage, htmlText } from '#lab/trials/contract'
+import { pluralize } from '#lib/pluralize'
 import type { BenchmarkReport, ModelResult, ScenarioResult } from '../contract.ts'
 import { cost, duration, failures, interval, nameOf, percent } from './format.ts'
 import { type Bar, bars } from './plot.ts'
@@ -12,7 +13,7 @@ export function html(report: BenchmarkReport): string {
   const measured = models.filter(each => each.runs > 0)
   const body = [
     '<h1>Benchmark of models</h1>',
-    `<p class="dim">${text(at)} · ${scenarios.length} scenarios · runs per scenario: ${runs} · cycles: ${cycles} · seed ${seed}</p>`,
+    `<p class="dim">${text(at)} · ${pluralize(scenarios.length, 'scenario')} · runs per scenario: ${runs} · cycles: ${cycles} · seed ${seed}</p>`,
     ...models.filter(({ notice }) => notice).map(each => `<p><strong>${text(nameOf(each))}</strong></p>`),
     ...models
       .filter(({ reason }) => reason !== null)

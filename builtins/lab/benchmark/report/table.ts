@@ -10,7 +10,7 @@ type Row = readonly string[]
 /** Formats the report for a terminal: a summary of each model, then each scenario. */
 export function table({ models, scenarios, runs, cycles, seed, left_out }: BenchmarkReport): string {
   const measured = models.filter(({ runs }) => runs > 0)
-  const head = `${scenarios.length} scenarios, ${pluralize(runs, 'run')} each, ${pluralize(cycles, 'cycle')}, seed ${seed}`
+  const head = `${pluralize(scenarios.length, 'scenario')}, ${pluralize(runs, 'run')} each, ${pluralize(cycles, 'cycle')}, seed ${seed}`
   const overall = [
     ['MODEL', 'SCORE', '95 %', 'PASSED', '95 %', 'CALLS', 'TOKENS', 'COST', 'P50', 'P95', 'FAILURES'],
     ...measured.map(overallRow),

@@ -198,6 +198,20 @@ test('a small window that a refusal taught is reported with the command that for
   })
 })
 
+test('a system prompt that is cut to a window that a refusal taught is reported with that command, too', async () => {
+  const { ask, host } = await localHost('llamacpp', {}, ({ body }) =>
+    tokensIn(body) > 9_000 ? refuse(400, 'exceeds the available context size (9000 tokens)') : text('Done.'),
+  )
+  const system = { role: 'system', content: 'Mind what is written here. '.repeat(1_500) } as const
+  await ask(10, { messages: [system, { role: 'user', content: 'Go' }] })
+  expect(await host.kernel.use(Models).findWindowProblem?.('llamacpp:llama3.2', 'coder-1')).toMatchObject({
+    problem: expect.stringMatching(/^the system prompt of coder-1 .* has 9000$/),
+    remedy: expect.stringMatching(
+      /^shorten its profile .*; if it already has one: svc models forget llamacpp:llama3\.2$/,
+    ),
+  })
+})
+
 test('a model that Ollama does not have is named with those that it has, and with the command that gets it', async () => {
   const { failing, host, server } = await localHost('ollama', {}, () => refuse(404, "model 'qwen3' not found"))
   const error = await failing({ model: 'ollama:qwen3' })

@@ -192,7 +192,7 @@ test.for([
   const { failing, server } = await testHostForAnthropic([refusal])
   const error = await failing()
   expect(error).toMatchObject({ kind, transient: false, spend: { attempts: 1, cost_micros: 0 } })
-  expect(error.message).toContain(`HTTP ${status}: The key *** is not known.`)
+  expect(error.message).toContain(`HTTP ${status}: The key *** is not known`)
   expect(server.requests).toHaveLength(1)
 })
 

@@ -84,6 +84,13 @@ test('a server without a list of models can still be called, and models.list say
   expect(renderModels(await overview(home))).toContain(reason)
   expect((await call({ model: 'box:box-brand' })).spend).toMatchObject({ model: 'box:box-brand' })
   await expect(resolve(home, 'box')).rejects.toThrow(reason)
+  const env = { BOX_MODEL: 'box-brand' }
+  const { host: named } = await testHostForModels(undefined, {
+    config: providers({ box: { base_url: server.url } }),
+    env,
+  })
+  const rest = `${server.url} does not list its models (HTTP 404); check model.providers.box.base_url if its calls fail`
+  expect(await provider(named, 'box')).toMatchObject({ available: true, reason: rest })
 })
 
 test('a server that is gone is reported with its address and what to do', async () => {
