@@ -56,9 +56,8 @@ export class PluginWatch {
       ignoreInitial: true,
       ignored: path => /(^|\/)(node_modules|\.git)(\/|$)|~$|\.sw[a-z]$/.test(path),
     })
-    this.#watcher.on('all', event => {
-      if (event !== 'addDir') this.#scheduleHandling()
-    })
+    // Also for a new folder, because a file that is written into it at once may not be reported.
+    this.#watcher.on('all', () => this.#scheduleHandling())
     // Finds changes from before the watch began.
     this.#watcher.on('ready', () => void this.#handleChanges())
     this.#watcher.on('error', error =>
