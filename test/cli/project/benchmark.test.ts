@@ -9,20 +9,20 @@ import { project } from '../project.ts'
 describe('svc benchmark', () => {
   it('measures models, writes JSON and HTML reports, prints tables, and exits with 1 when a model is missing', async () => {
     await using dir = await project()
-    const words = ['--models', 'sim:rules-1,nobody:lite', '--scenarios', 'structured,goals', '-c', '2', '--seed', '1']
+    const words = ['--models', 'sim:rules-1,nowhere:lite', '--scenarios', 'structured,goals', '-c', '2', '--seed', '1']
     const files = ['--output', 'report.json', '--html', 'report.html']
     const { code, stdout, stderr } = await svc(['benchmark', ...words, ...files], { cwd: dir.path })
     expect(code).toBe(1)
     expect(stderr.split('\n')).toEqual(
       expect.arrayContaining([
         'sim:rules-1: 2 runs, about 17k tokens, about $0.00',
-        expect.stringMatching(/^nobody:lite cannot be measured: "nobody:lite" /),
+        expect.stringMatching(/^nowhere:lite cannot be measured: "nowhere:lite" /),
         'sim:rules-1  goals 1/1  passed',
       ]),
     )
     expect(stdout).toMatch(/^2 scenarios, 1 run each, /m)
     expect(stdout).toMatch(/^goals +100 % \(1 of 1\)/m)
-    expect(stdout).toContain('nobody:lite was not measured')
+    expect(stdout).toContain('nowhere:lite was not measured')
     const report = JSON.parse(await readFile(join(dir.path, 'report.json'), 'utf8')) as BenchmarkReport
     expect(report.models.map(({ complete }) => complete)).toEqual([true, false])
     expect(await readFile(join(dir.path, 'report.html'), 'utf8')).toMatch(/^<!doctype html>[\s\S]*<svg /)

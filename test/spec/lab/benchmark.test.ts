@@ -267,7 +267,7 @@ describe('the statistics', () => {
 describe('models and runs that fail', () => {
   it('models that cannot be used are reported with the reason, and the others are measured', async () => {
     script = () => text('Fine.')
-    const models = ['nobody:lite', 'anthropic:lite', 'openai:scripted']
+    const models = ['nowhere:lite', 'anthropic:lite', 'openai:scripted']
     const { models: results } = await run({ models, task: 'Say fine.' })
     expect(results.map(({ complete }) => complete)).toEqual([false, false, true])
     expect(results[0]!.reason).toMatch(/is not a model name/)
@@ -368,10 +368,10 @@ describe('the benchmark report', () => {
   })
 
   it('shows results, confidence intervals and unmeasured models in a table', async () => {
-    const report = await run({ models: ['sim:rules-1', 'nobody:lite'], scenarios: ['goals'], cycles: 2 })
+    const report = await run({ models: ['sim:rules-1', 'nowhere:lite'], scenarios: ['goals'], cycles: 2 })
     const lines = table(report)
     expect(lines).toMatch(/^sim:rules-1 +100 % +- +1 of 1 +21 to 100 %/m)
     expect(lines).toContain('sim:rules-1 (sim/rules-1; simulated, not an AI model)')
-    expect(lines).toMatch(/nobody:lite was not measured: "nobody:lite" is not a model name/)
+    expect(lines).toMatch(/nowhere:lite was not measured: "nowhere:lite" is not a model name/)
   })
 })

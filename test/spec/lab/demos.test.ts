@@ -161,7 +161,7 @@ describe('the demo runner', () => {
     await expect(play({ name: 'survival', part: 'x' })).rejects.toThrow(
       'case: must be omitted, because the demo survival has no cases',
     )
-    await expect(play({ name: 'survival', model: 'nobody:lite' })).rejects.toThrow(/is not a model name/)
+    await expect(play({ name: 'survival', model: 'nowhere:lite' })).rejects.toThrow(/is not a model name/)
   })
 
   it("plays a plugin's demo like the others", async () => {
