@@ -76,7 +76,10 @@ function marked(
     const { content } = message
     if (!at.includes(n) || !content) return message
     const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    return { ...message, content: [...parts.slice(0, -1), { ...parts.at(-1), ...mark }] } as ChatCompletionMessageParam
+    // OpenRouter takes marks of texts only.
+    const last = parts.findLastIndex(({ type }) => type === 'text')
+    const sent = parts.map((part, n) => (n === last ? { ...part, ...mark } : part))
+    return { ...message, content: sent } as ChatCompletionMessageParam
   })
 }
 

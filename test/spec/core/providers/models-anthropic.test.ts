@@ -5,7 +5,7 @@ import { anthropic } from '#core/models/providers/anthropic'
 import { definePlugin } from '#kernel'
 import { type MessagesReply, messagesServer } from '../../../support/model/messages-server.ts'
 import type { TestHostOptions } from '../../../support/test-host.ts'
-import { testHostForModels } from '../models/models-host.ts'
+import { PURPOSE, testHostForModels } from '../models/models-host.ts'
 
 // Loads the package once, so that the first call's time limits measure the server alone.
 await import('@anthropic-ai/sdk')
@@ -131,6 +131,15 @@ test('the end of the previous request stays marked for the cache, however many c
     ['You are worker.', 'Goal: look', 'one_31'],
     ['You are worker.', 'one_31', 'two_31'],
   ])
+})
+
+test('a single call marks only the system prompt for the cache, because nothing continues it', async () => {
+  const { call, server } = await testHostForAnthropic([])
+  const messages: Message[] = [{ role: 'system', content: 'You are worker.' }, user('What is worth doing?')]
+  await call({ messages, purpose: { ...PURPOSE, kind: 'goal_generation' } })
+  const { system = [], messages: sent } = server.requests[0]!.body
+  expect(system.map(block => Boolean(block.cache_control))).toEqual([true])
+  expect(sent.flatMap(({ content }) => content).map(block => Boolean(block.cache_control))).toEqual([false])
 })
 
 test('a conversation whose beginning is gone still begins with the user', async () => {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CallPurpose, Message } from '#core/models/contract'
+import { wireRequest } from '#core/models/providers/openai-wire'
+import { cacheHints } from '#core/models/providers/prompt-cache'
 import { refuse, text } from '../../../support/index.ts'
 import { modelServer } from '../../../support/model/model-server.ts'
 import { PURPOSE, QUICK, testHostForModels } from '../models/models-host.ts'
@@ -22,6 +24,8 @@ const CONVERSATION: Message[] = [
   ...turn('two', 2),
 ]
 const TOOLS = [{ name: 'clock', description: 'Returns the time', parameters: { type: 'object', properties: {} } }]
+
+const REQUEST = { model: 'anthropic/claude-sonnet-5', tools: [], temperature: 0, max_tokens: 100, purpose: PURPOSE }
 
 /** Returns the body, headers and marked texts of a request to a provider of this name. */
 async function sentTo(provider: string, model: string, purpose: Partial<CallPurpose> = {}) {
@@ -73,6 +77,14 @@ test('Claude at OpenRouter gets marks, which keep its requests with one of its s
   expect(marked).toEqual(
     ['You are worker.', 'one_2 ran', 'two_1 ran'].map(each => ({ type: 'text', text: each, ...EPHEMERAL })),
   )
+})
+
+test('a mark stands at the text of a message with an image', async () => {
+  const facts = { sha256: '0', media_type: 'image/png' as const, width: 1, height: 1, bytes: 2, data: 'aGk=' }
+  const image = { role: 'user' as const, content: 'Look at this', images: [facts] }
+  const request = { ...REQUEST, messages: [image] }
+  const sent = wireRequest(request, 'openrouter', cacheHints(request, 'openrouter'))
+  expect(sent.messages[0]!.content).toMatchObject([{ type: 'text', ...EPHEMERAL }, { type: 'image_url' }])
 })
 
 test.for([
