@@ -316,8 +316,9 @@ describe('the reason why an agent does nothing', () => {
       setup: svc => void svc.guard('*', { shouldProceed: () => !closed }, { name: 'working-hours' }),
     })
     await using home = await testHostWithModel(() => goalAnswer('Send word to Ann'), { builtins: [daemon, hours] })
-    const id = await spawn(home)
+    // The agent's first cycle may begin as soon as it is spawned.
     await home.kernel.invoke('daemon.pause', {})
+    const id = await spawn(home)
     await runHeartbeat(home)
     await home.kernel.invoke('daemon.resume', {})
     expect((await why(home, id)).reason).not.toContain('guard')
