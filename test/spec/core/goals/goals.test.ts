@@ -279,7 +279,7 @@ describe('a pursuit', () => {
   it('is refused once when a summary without evidence names a missing file', async () => {
     const claim = finish('I have saved it to report.md.')
     await using home = await testHostWithModel(script(claim, claim))
-    const id = await spawn(home)
+    await spawn(home)
     home.kernel.heartbeat.start()
     await until(home, 'goal_completed')
     expect(home.server.requests.at(-1)?.prompt).toContain(
