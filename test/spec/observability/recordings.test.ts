@@ -18,6 +18,7 @@ import { FencedError } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { Toolkits } from '#tools/toolkits/contract'
 import {
+  fault,
   type ModelServerRequest,
   replayRecording,
   type TestHost,
@@ -88,6 +89,24 @@ test('five runs with several agents, approvals, nudges, pauses and model faults 
     ]),
   )
 }, 300_000)
+
+test('a run replays in which a goal was abandoned between two attempts of its model call', async () => {
+  const goals = numberedGoals(finish)
+  let abandon = () => {}
+  const answer = (request: ModelServerRequest) => {
+    if (asksForGoal(request)) return goals(request)
+    abandon()
+    return fault('500')
+  }
+  await using home = await testHostWithRecordings(answer, { model: { retry_delay: 0.5 } })
+  const agent = await spawn(home)
+  const own = () => goalsOf(home, agent)
+  abandon = () => void own().then(([goal]) => home.kernel.invoke('goals.abandon', { goal_id: goal!.goal_id }))
+  await home.start()
+  await until(async () => (await own()).filter(({ status }) => status === 'abandoned').length >= 2)
+  await home.stop()
+  expect(await replayOf(home, await runOf(home))).toMatchObject({ same: true, divergence: null })
+})
 
 test('a one-shot task replays: from its own process, from the daemon, and after an approval', async () => {
   await using home = await testHostWithRecordings(

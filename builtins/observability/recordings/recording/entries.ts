@@ -1,3 +1,4 @@
+import { GoalEndedError } from '#core/goals/contract'
 import { ModelError } from '#core/models/contract'
 import { SvcError } from '#kernel'
 import { DaemonFrozenError } from '#platform/daemon/contract'
@@ -67,6 +68,7 @@ const KNOWN = new Map<string, { prototype: object }>(
     CycleTimeoutError,
     StoppingError,
     DaemonFrozenError,
+    GoalEndedError,
     BudgetExhaustedError,
     AgentBudgetExhaustedError,
     UnknownPriceError,
