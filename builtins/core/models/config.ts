@@ -74,7 +74,7 @@ export const ModelConfig = z.object({
     .positive()
     .default(30)
     .describe(
-      'Seconds without a chunk after which a stream counts as stalled; for Ollama, which sends a tool call in one chunk, four times as long, and at most half of total_timeout',
+      'Seconds without a chunk after which a stream counts as stalled; for Ollama, which sends a tool call in one chunk, four times as long, and at most half of total_timeout; while a model thinks, first_byte_timeout applies',
     ),
   first_byte_timeout: z
     .number()

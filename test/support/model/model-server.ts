@@ -1,8 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text as textOf } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
+import {
+  type ResponsesRequestBody,
+  responseEvents,
+  responseOf,
+  responsesAsChat,
+  responsesRefusal,
+} from './responses-wire.ts'
 import {
   type Dialect,
   type ModelRequestBody,
@@ -20,10 +28,12 @@ export interface ModelServerRequest {
   /** Number of the chat completion, from 1. */
   n: number
   headers: IncomingMessage['headers']
-  /** The request as a chat completion, even when it came to Anthropic's Messages API. */
+  /** The request as a chat completion, even when it came to another API. */
   body: ModelRequestBody
   /** The original request, when it came to Anthropic's Messages API. */
   messages?: MessagesRequestBody
+  /** The original request, when it came to OpenAI's Responses API. */
+  responses?: ResponsesRequestBody
   /** All text of the messages, joined. */
   prompt: string
   /** How the request ended: `answered` to the last byte, or `dropped` by either side before that. */
@@ -43,11 +53,13 @@ export interface Answer {
   kind: 'answer'
   text: string
   tool_calls: { id?: string; name: string; arguments: string; extra_content?: unknown }[]
-  /** Thinking before the text, sent as `reasoning_content` or as a signed thinking block of Anthropic's. */
+  /** Thinking before the text, sent in the form of each API, such as a signed block of Anthropic's. */
   reasoning?: string
-  /** Further fields of its message, in chat completions. */
+  /** Further fields of its message, in OpenAI's APIs. */
   fields?: Readonly<Record<string, unknown>>
   finish_reason?: string
+  /** Exact events of a stream of the Responses API, with a pause in seconds where a number stands. */
+  events?: readonly (object | number)[]
   /** Promise that the text waits for after its first piece. */
   until?: Promise<unknown>
   /** Replaces the real usage on the wire; null omits it. */
@@ -126,6 +138,8 @@ export interface ModelServerOptions {
   thinks?: boolean
   /** Maximum number of input and output tokens together that a request may take; no limit by default. */
   window?: number
+  /** Whether the server has the Responses API; true by default. */
+  responses?: boolean
   /** Whether the models accept images; true by default. */
   vision?: boolean
   /** Whether `requests` keeps all requests; true by default. Turn it off in long trials to save memory. */
@@ -187,8 +201,8 @@ export function barrier(n: number, reply: Reply = text('Together.')): Barrier {
 
 /**
  * Starts an OpenAI-compatible server on the loopback address whose answers a script decides. It supports `POST
- * /v1/chat/completions` and Anthropic's `POST /v1/messages`, both streamed and whole, and `GET /v1/models` unless
- * `models` is null. It refuses what the real providers refuse.
+ * /v1/chat/completions`, `POST /v1/responses` and Anthropic's `POST /v1/messages`, all streamed and whole, and `GET
+ * /v1/models` unless `models` is null. It refuses what the real providers refuse.
  * @throws what listening throws, as when the port is in use
  * @example
  * const server = await modelServer()
@@ -214,10 +228,11 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     return settle(reply.reply)
   }
 
-  const chat = async (incoming: IncomingMessage, response: ServerResponse, isAnthropic: boolean) => {
+  const chat = async (incoming: IncomingMessage, response: ServerResponse, path: string) => {
     const sent = JSON.parse(await textOf(incoming))
-    const messages: MessagesRequestBody | undefined = isAnthropic ? sent : undefined
-    const read: ModelRequestBody = messages ? asChat(messages) : sent
+    const messages: MessagesRequestBody | undefined = path === '/v1/messages' ? sent : undefined
+    const responses: ResponsesRequestBody | undefined = path === '/v1/responses' ? sent : undefined
+    const read: ModelRequestBody = messages ? asChat(messages) : responses ? responsesAsChat(responses) : sent
     const body = { ...read, messages: read.messages.map(readMessage) }
     const n = ++received
     const request = {
@@ -226,11 +241,16 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
       body,
       ended: endOf(response),
       ...(messages ? { messages } : {}),
+      ...(responses ? { responses } : {}),
       prompt: body.messages.map(message => message.content ?? '').join('\n'),
     }
     if (options.keeps ?? true) requests.push(request)
     for (const arrived of arrivals) arrived()
-    const refusal = messages ? messagesRefusal(messages, options.window) : refusalOf(body, options)
+    const refusal = messages
+      ? messagesRefusal(messages, options.window)
+      : responses
+        ? responsesRefusal(responses, options.window)
+        : refusalOf(body, options)
     if (refusal) {
       refusals.push(refusal)
       return sendRefusal(response, refusal)
@@ -239,7 +259,8 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     if (reply.kind === 'refusal') return sendRefusal(response, reply)
     const entry = { n, model: body.model, input_tokens: tokensIn(body), output_tokens: 0 }
     if (reply.kind === 'answer' || reply.mode !== 'html200') bill.push(entry)
-    if (reply.kind === 'breakage') return sendBreakage(response, body, reply, entry)
+    if (reply.kind === 'breakage') return sendBreakage(response, body, reply, entry, responses !== undefined)
+    if (responses) return sendResponse(response, responses, reply, entry)
     await (messages ? sendMessage : sendAnswer)(response, body, reply, entry)
   }
 
@@ -252,13 +273,11 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
       const data = (options.models ?? ['scripted-1']).map(id => ({ id, object: 'model' }))
       return sendJson(response, 200, { object: 'list', data })
     }
-    const isAnthropic = path === '/v1/messages'
-    if (incoming.method !== 'POST' || (path !== '/v1/chat/completions' && !isAnthropic)) {
+    const paths = ['/v1/chat/completions', '/v1/messages', ...(options.responses === false ? [] : ['/v1/responses'])]
+    if (incoming.method !== 'POST' || !paths.includes(path)) {
       return sendRefusal(response, refuse(404, `no such route: ${incoming.method} ${path}`))
     }
-    chat(incoming, response, isAnthropic).catch(error =>
-      sendRefusal(response, refuse(500, `the script failed: ${error}`)),
-    )
+    chat(incoming, response, path).catch(error => sendRefusal(response, refuse(500, `the script failed: ${error}`)))
   })
   server.on('connection', socket => {
     sockets.add(socket)
@@ -373,11 +392,27 @@ async function sendMessage(response: ServerResponse, body: ModelRequestBody, ans
   response.end()
 }
 
+/** Sends an answer of the Responses API: https://platform.openai.com/docs/api-reference/responses-streaming */
+async function sendResponse(response: ServerResponse, body: ResponsesRequestBody, answer: Answer, entry: BillEntry) {
+  entry.output_tokens = tokens(answer.text.length + JSON.stringify(answer.tool_calls).length - 2)
+  const { input_tokens, output_tokens } = entry
+  const usage = answer.usage === null ? undefined : { input_tokens, output_tokens }
+  const whole = responseOf(answer, body, entry.n, usage)
+  if (!body.stream) return sendJson(response, 200, whole)
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  for (const event of answer.events ?? responseEvents(whole, pieces)) {
+    if (typeof event === 'number') await setTimeout(event * 1000, undefined, { ref: false })
+    else await write(response, `data: ${JSON.stringify(event)}\n\n`)
+  }
+  response.end()
+}
+
 async function sendBreakage(
   response: ServerResponse,
   body: ModelRequestBody,
   { mode, text: said }: Breakage,
   entry: BillEntry,
+  responses: boolean,
 ) {
   if (mode === 'hang') return
   if (mode === 'html200') {
@@ -387,7 +422,10 @@ async function sendBreakage(
   const choices = [
     { index: 0, delta: { content: said }, message: { role: 'assistant', content: said }, finish_reason: null },
   ]
-  const whole = JSON.stringify({ ...completion(body, entry.n), choices: mode === 'empty' ? [] : choices })
+  const piece = responses
+    ? { type: 'response.output_text.delta', delta: said }
+    : { ...completion(body, entry.n), choices: mode === 'empty' ? [] : choices }
+  const whole = JSON.stringify(piece)
   const send = body.stream ? openStream(response) : undefined
   if (!send) response.writeHead(200, { 'content-type': 'application/json' })
   if (mode === 'empty') return void response.end(send ? `data: ${whole}\n\ndata: [DONE]\n\n` : whole)

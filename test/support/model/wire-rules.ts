@@ -19,6 +19,7 @@ export interface ModelRequestBody {
   temperature?: number
   max_tokens?: number
   max_completion_tokens?: number
+  reasoning_effort?: string
 }
 
 /** An answer with an error status. */
@@ -287,6 +288,7 @@ export function refusalOf(
   }: { dialect?: Dialect; thinks?: boolean; window?: number; vision?: boolean } = {},
 ): Refusal | undefined {
   const messages = body.messages.map(readMessage)
+  if (dialect === 'openai' && needsResponses(body)) return refuse(400, NEEDS_RESPONSES(body.model))
   if (!vision && imagesIn(messages).length > 0) return refuse(400, BLIND[dialect])
   const isAsked = ({ dialects, isOfThinking }: Rule) =>
     (!isOfThinking || thinks) &&
@@ -295,6 +297,18 @@ export function refusalOf(
   if (broken) return refuse(broken.status, broken.message, broken.code ? { code: broken.code } : {})
   const tokens = tokensIn(body) + (body.max_tokens ?? body.max_completion_tokens ?? 0)
   return tokens > window ? OVERFLOWS[dialect](window, tokens) : undefined
+}
+
+const NEEDS_RESPONSES = (model: string) =>
+  `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
+
+/**
+ * Returns whether OpenAI refuses tools in chat completions: for models since GPT-5.4 that think, which they do by default
+ * since GPT-5.5 (litellm#34569, openai-openapi#541).
+ */
+function needsResponses({ model, tools = [], reasoning_effort }: ModelRequestBody): boolean {
+  const effort = reasoning_effort ?? (/^gpt-(5\.[5-9]|[6-9])/.test(model) ? 'medium' : 'none')
+  return tools.length > 0 && /^gpt-(5\.[4-9]|[6-9])/.test(model) && effort !== 'none'
 }
 
 /** Tokens of a request's text, at four characters a token. */

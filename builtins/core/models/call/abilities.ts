@@ -4,7 +4,7 @@ import type { Target } from '../catalogue/names.ts'
 import { hasImages, nameImages, withoutImages } from '../context/vision.ts'
 import { ModelError, type ModelFacts, type ModelRequest, type SentMessage, type ToolCalls } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
-import { parameterRemedy } from '../providers/refusals.ts'
+import { CHAT_COMPLETIONS, parameterRemedy } from '../providers/refusals.ts'
 import { type Reading, ToolCallReader } from '../repair/tool-call-reader.ts'
 import { type AdaptedTarget, readAnswer } from './adapted-target.ts'
 import { promptedRequest } from './prompted.ts'
@@ -172,10 +172,12 @@ export class Abilities {
     const { parameter } = error
     if (parameter === null || sent.omit?.has(parameter)) return false
     await this.#learned.learn(target, { omitted: [parameter] })
-    this.#svc.log.warn(
-      { code: 'model_parameter' },
-      `${target.id} does not accept ${parameter} (${error.problem.replace(`; ${parameterRemedy(parameter)}`, '')}). From now on, its requests leave it out.`,
-    )
+    const problem = error.problem.replace(`; ${parameterRemedy(parameter)}`, '')
+    const says =
+      parameter === CHAT_COMPLETIONS
+        ? `${target.id} needs the Responses API (${problem}). From now on, its requests use it.`
+        : `${target.id} does not accept ${parameter} (${problem}). From now on, its requests leave it out.`
+    this.#svc.log.warn({ code: 'model_parameter' }, says)
     return true
   }
 }

@@ -205,7 +205,6 @@ async function receiveStream(
   received: ReceivedCall,
   pass: Pass,
 ): Promise<void> {
-  const idle_ms = settings.idle_timeout * 1000
   let limited: 'first_byte_timeout' | 'idle_timeout' = 'first_byte_timeout'
   const idle = limit(settings.ports.clock, signal, settings.first_byte_timeout * 1000, () =>
     fault(to, `no data arrived within model.${limited} (${settings[limited]} s)${queueHint(limited, settings)}`, {
@@ -217,10 +216,13 @@ async function receiveStream(
     await to.stream(request, idle.signal, event => {
       pass.recordAccepted()
       onBegin()
-      limited = 'idle_timeout'
+      // A model that thinks may send nothing for as long as before its first piece.
+      const isThinking = event.type === 'reasoning' && settings.first_byte_timeout > settings.idle_timeout
+      limited = isThinking ? 'first_byte_timeout' : 'idle_timeout'
       take(to, received, event)
       if (event.type === 'text' && event.text) shown.show(event.text)
-      idle.restart(received.finish_reason ? Math.min(USAGE_WAIT_MS, idle_ms) : idle_ms)
+      const left_ms = settings[limited] * 1000
+      idle.restart(received.finish_reason ? Math.min(USAGE_WAIT_MS, left_ms) : left_ms)
     })
     over = true
   } catch (error) {

@@ -25,6 +25,7 @@ import {
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { type ModelParameters, mergeParameters } from '../parameters/contract.ts'
+import { withThinking } from '../parameters/openai.ts'
 import { Abilities } from './abilities.ts'
 import { type CallSettings, callModel } from './call.ts'
 import type { Governor, Queue } from './governor.ts'
@@ -104,8 +105,9 @@ export class Caller {
   /** Returns a call with the parameters of its task and profile, on top of those configured for the model. */
   async #withParameters<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
     const merged = mergeParameters(call.parameters, target.facts.parameters)
-    const parameters = call.purpose.kind === 'summary' ? plainly(merged) : merged
-    return { ...call, parameters, max_tokens: outputLimit(call, parameters) }
+    const given = call.purpose.kind === 'summary' ? plainly(merged) : merged
+    const max_tokens = outputLimit(call, given)
+    return { ...call, parameters: withThinking(target, given, max_tokens), max_tokens }
   }
 
   /**

@@ -13,6 +13,7 @@ const RESERVED = [
   'n',
   'max_tokens',
   'max_completion_tokens',
+  'max_output_tokens',
   'response_format',
 ]
 

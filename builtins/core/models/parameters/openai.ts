@@ -1,4 +1,5 @@
 import type { ModelRequest } from '../contract.ts'
+import { RESPONSES } from '../providers/refusals.ts'
 import type { ModelParameters } from './contract.ts'
 import type { Dialect } from './dialects.ts'
 
@@ -6,7 +7,7 @@ type Wire = Record<string, unknown>
 type Effort = NonNullable<ModelParameters['reasoning_effort']>
 
 /** OpenAI's reasoning models refuse `max_tokens`, and accept only the default `temperature` and `top_p`. */
-const REASONING_MODEL = /^(o\d|gpt-[5-9])/
+export const REASONING_MODEL = /^(o\d|gpt-[5-9])/
 
 /**
  * Returns the model parameters of a request in one dialect of OpenAI's chat completions. Omits parameters that the
@@ -16,11 +17,13 @@ const REASONING_MODEL = /^(o\d|gpt-[5-9])/
  * https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
  */
 export function wireParameters(
-  { model, temperature, max_tokens, parameters = {}, omit = new Set() }: ModelRequest,
+  { model, tools, temperature, max_tokens, parameters = {}, omit = new Set() }: ModelRequest,
   dialect: Dialect,
 ): Wire {
   const { top_p, stop, seed, verbosity, extra = {} } = parameters
   const reasons = dialect === 'openai' && REASONING_MODEL.test(model)
+  // The server has no Responses API, in which the model could use tools and think.
+  const needsNoThinking = omit.has(RESPONSES) && tools.length > 0
   const named = reasons ? !omit.has('max_completion_tokens') : omit.has('max_tokens')
   const wire: Wire = {
     [named ? 'max_completion_tokens' : 'max_tokens']: max_tokens,
@@ -28,7 +31,7 @@ export function wireParameters(
     stop,
     [dialect === 'mistral' ? 'random_seed' : 'seed']: dialect === 'deepseek' ? undefined : seed,
     verbosity: dialect === 'openai' || dialect === 'openrouter' ? verbosity : undefined,
-    ...thinking(parameters, dialect),
+    ...(needsNoThinking ? { reasoning_effort: 'none' } : thinking(parameters, dialect)),
     ...extra,
   }
   return Object.fromEntries(Object.entries(wire).filter(([key, value]) => value !== undefined && !omit.has(key)))
@@ -61,6 +64,22 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
     default:
       return { reasoning_effort: effort }
   }
+}
+
+/** Models of OpenAI that think, and those of them that do so only if asked to. */
+const [THINKS, THINKS_IF_ASKED] = [/^[^:]+:(?:o\d|gpt-[5-9])/, /:gpt-5\.[1-4]/]
+/** Tokens for thinking by default, as a multiple of those for the answer. */
+const DEFAULT_THINKING = 2
+
+/**
+ * Adds tokens for thinking where none are set and a model of OpenAI thinks: it counts them as part of the answer, which
+ * would otherwise be cut. OpenAI recommends to reserve many: https://platform.openai.com/docs/guides/reasoning
+ * @param max_tokens of the answer
+ */
+export function withThinking({ id }: { id: string }, given: ModelParameters, max_tokens: number): ModelParameters {
+  const { reasoning_effort: effort, thinking_tokens } = given
+  const thinks = THINKS.test(id) && effort !== 'none' && (effort || !THINKS_IF_ASKED.test(id))
+  return thinks && !thinking_tokens ? { ...given, thinking_tokens: max_tokens * DEFAULT_THINKING } : given
 }
 
 const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']

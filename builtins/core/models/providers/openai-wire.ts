@@ -23,10 +23,10 @@ export function wireRequest(
   const { model, messages, tools, response_schema } = request
   const sent = messages.map(message => wireMessage(message, request, dialect))
   return {
-    ...omitted(hints.fields, request),
+    ...accepted(hints.fields, request),
     ...wireParameters(request, dialect),
     model,
-    messages: hints.mark ? marked(sent, omitted(hints.mark, request), hints.marked_turns) : sent,
+    messages: hints.mark ? marked(sent, accepted(hints.mark, request), hints.marked_turns) : sent,
     ...(tools.length > 0 ? { tools: tools.map(tool => ({ type: 'function' as const, function: tool })) } : {}),
     ...(response_schema ? { response_format: responseFormat(response_schema) } : {}),
   }
@@ -44,7 +44,7 @@ function responseFormat({ name, schema }: NonNullable<ModelRequest['response_sch
  * Returns whether OpenAI's `strict` may be set, by which the server enforces the schema: each object must list all of
  * its properties as required and allow no others.
  */
-function isStrict(schema: unknown): boolean {
+export function isStrict(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isStrict)
   if (typeof schema !== 'object' || schema === null) return true
   const { type, properties, required, additionalProperties, ...rest } = schema as Tree
@@ -59,7 +59,7 @@ function isStrict(schema: unknown): boolean {
 }
 
 /** Returns the fields that the model did not refuse before. */
-function omitted(fields: Record<string, unknown>, { omit }: ModelRequest): Record<string, unknown> {
+export function accepted(fields: Record<string, unknown>, { omit }: ModelRequest): Record<string, unknown> {
   return omit ? Object.fromEntries(Object.entries(fields).filter(([key]) => !omit.has(key))) : fields
 }
 
@@ -113,7 +113,7 @@ function imagePart({ media_type, data = '' }: SentImage): ChatCompletionContentP
  * Returns arguments as a JSON object. Some servers parse the arguments of earlier turns and refuse the request if they
  * are not one.
  */
-function wireArguments(args: unknown): string {
+export function wireArguments(args: unknown): string {
   const object = isTree(args) ? args : { unparsed: args }
   return JSON.stringify(object, (_, value: unknown) => (typeof value === 'string' ? wellFormed(value) : value))
 }
@@ -121,7 +121,7 @@ function wireArguments(args: unknown): string {
 /**
  * Replaces lone surrogates, which occur in truncated text. Some servers (llama.cpp) refuse the whole request for one.
  */
-function wellFormed(text: string): string {
+export function wellFormed(text: string): string {
   return text.toWellFormed()
 }
 

@@ -7,19 +7,14 @@ import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
 import { capBody, isStream, refuseWebPage, refuseWithoutKey } from './fetch.ts'
 import { LazyStream } from './lazy-stream.ts'
-import { chunks, type Reporting, refuseReported } from './openai-chunks.ts'
-import { ReturnedFields } from './openai-returned.ts'
-import {
-  Completion,
-  callsIn,
-  doneEvent,
-  reasoningEvents,
-  ToolCallAssembly,
-  usageEvents,
-  wireRequest,
-} from './openai-wire.ts'
+import { chunks, eventsOfCompletion } from './openai-answer.ts'
+import { wireRequest } from './openai-wire.ts'
 import { probe } from './probe.ts'
 import { cacheHints, cachingServerOf } from './prompt-cache.ts'
+import { RESPONSES } from './refusals.ts'
+import { eventsOfResponse, responseStream } from './responses-answer.ts'
+import { responsesRequest, usesResponses } from './responses-request.ts'
+import type { EventData } from './sse.ts'
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
@@ -56,26 +51,31 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   }
   const id = (model: string) => `${name}:${model}`
 
-  const open = async (request: ModelRequest, signal: AbortSignal) => {
-    const { chat } = await connect()
-    const usage = request.omit?.has('stream_options') ? {} : { stream_options: { include_usage: true } }
+  const send = async (request: ModelRequest, stream: boolean, signal: AbortSignal): Promise<Response> => {
+    const { chat, responses } = await connect()
     const hints = cacheHints(request, cachingServer)
-    return chat.completions
-      .create({ ...wireRequest(request, dialect, hints), stream: true, ...usage }, { signal, headers: hints.headers })
-      .asResponse()
+    const options = { signal, headers: hints.headers }
+    if (usesResponses(endpoint, request)) {
+      return responses.create({ ...responsesRequest(request, hints), stream }, options).asResponse()
+    }
+    const usage = stream && !request.omit?.has('stream_options') ? { stream_options: { include_usage: true } } : {}
+    return chat.completions.create({ ...wireRequest(request, dialect, hints), stream, ...usage }, options).asResponse()
   }
+  const answersOf = (request: ModelRequest) => (usesResponses(endpoint, request) ? RESPONSE : COMPLETION)
 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
     const model = id(request.model)
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports)
+    const { reader, eventsOf } = answersOf(request)
     return new LazyStream(async () => {
       refuseWithoutKey(endpoint, model)
-      const data = chunks(ports.clock)
-      const response = await open(request, signal).catch(async error => {
-        throw await withMissing(fault(error), request)
+      const data = reader(ports.clock)
+      const response = await send(request, true, signal).catch(async error => {
+        throw await explained(fault(error), request)
       })
       refuseWebPage(endpoint, model, response)
-      if (response.headers.get('content-type')?.includes('application/json')) return readWholeAnswer(response, fault)
+      const isWhole = response.headers.get('content-type')?.includes('application/json')
+      if (isWhole) return readWholeAnswer(response, eventsOf, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
   }
@@ -83,28 +83,29 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
     const model = id(request.model)
     refuseWithoutKey(endpoint, model)
+    const { reader, eventsOf } = answersOf(request)
     try {
-      const { chat } = await connect()
-      const hints = cacheHints(request, cachingServer)
-      const response = await chat.completions
-        .create({ ...wireRequest(request, dialect, hints), stream: false }, { signal, headers: hints.headers })
-        .asResponse()
+      const response = await send(request, false, signal)
       refuseWebPage(endpoint, model, response)
-      return isStream(response)
-        ? await eventsOfStream(response, ports.clock)
-        : eventsOfCompletion(await response.json())
+      return isStream(response) ? await readStream(response, reader(ports.clock)) : eventsOf(await response.json())
     } catch (error) {
-      throw await withMissing(faultOf(error, model, endpoint, ports), request)
+      throw await explained(faultOf(error, model, endpoint, ports), request)
     }
   }
 
-  /** Returns the error of an unknown model with the models of the server, and the others unchanged. */
-  const withMissing = async (error: ModelError, { model }: ModelRequest): Promise<ModelError> => {
-    const found = error.http_status === 404 && !endpoint.needs_key ? await explainMissing(model) : null
+  /** Returns the error of an unknown model with the models of the server, and that of an unknown API as its refusal. */
+  const explained = async (error: ModelError, request: ModelRequest): Promise<ModelError> => {
+    const { http_status, transient, billed } = error
+    const model = id(request.model)
+    const isUnknownApi = (http_status === 404 || http_status === 405) && !/\bmodel\b/i.test(error.problem)
+    if (isUnknownApi && usesResponses(endpoint, request)) {
+      const facts = { kind: 'unsupported_parameter' as const, parameter: RESPONSES, transient, billed, http_status }
+      return new ModelError({ model, problem: error.problem }, { cause: error, ...facts })
+    }
+    const found = http_status === 404 && !endpoint.needs_key ? await explainMissing(request.model) : null
     if (!found) return error
     const problem = `${error.problem}; ${found.problem}; ${found.remedy}`
-    const { kind, transient, billed, http_status } = error
-    return new ModelError({ model: id(model), problem }, { cause: error, kind, transient, billed, http_status })
+    return new ModelError({ model, problem }, { cause: error, kind: error.kind, transient, billed, http_status })
   }
 
   const named = endpoint.model
@@ -127,39 +128,33 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   }
 }
 
+/** How the answers of one API are read. */
+interface AnswerFormat {
+  /** Returns a reader for one streamed answer. */
+  reader(clock: Ports['clock']): EventData<ModelEvent>
+  /** Converts a complete answer to events. */
+  eventsOf(raw: unknown): ModelEvent[]
+}
+
+const COMPLETION: AnswerFormat = { reader: chunks, eventsOf: eventsOfCompletion }
+const RESPONSE: AnswerFormat = { reader: responseStream, eventsOf: eventsOfResponse }
+
 /** Reads a complete answer to a streaming request. Some servers cannot stream, or report errors this way. */
 async function* readWholeAnswer(
   response: Response,
+  eventsOf: AnswerFormat['eventsOf'],
   fault: (error: unknown) => ModelError,
 ): AsyncGenerator<ModelEvent, undefined> {
   try {
-    yield* eventsOfCompletion(await response.json())
+    yield* eventsOf(await response.json())
   } catch (error) {
     throw fault(error)
   }
 }
 
 /** Reads a streamed answer to a request for a complete one. Some servers can only stream. */
-async function eventsOfStream(response: Response, clock: Ports['clock']): Promise<ModelEvent[]> {
+async function readStream(response: Response, data: EventData<ModelEvent>): Promise<ModelEvent[]> {
   const events: ModelEvent[] = []
-  for await (const event of chunks(clock).of(response, error => error)) events.push(event)
+  for await (const event of data.of(response, error => error)) events.push(event)
   return events
-}
-
-function eventsOfCompletion(raw: unknown): ModelEvent[] {
-  refuseReported(raw as Reporting | null)
-  const { choices, usage } = Completion.parse(raw)
-  const { message, finish_reason } = choices[0]!
-  const toolCalls = new ToolCallAssembly()
-  toolCalls.add(callsIn(message).map((call, index) => ({ ...call, index })))
-  const returned = new ReturnedFields()
-  returned.add({ ...message, thinking: message.content?.thinking })
-  return [
-    ...reasoningEvents(message),
-    { type: 'text', text: message.content?.text ?? message.refusal ?? '' },
-    ...toolCalls.events(),
-    ...returned.events(toolCalls.extras()),
-    ...usageEvents(usage),
-    doneEvent(finish_reason, Boolean(message.refusal)),
-  ]
 }

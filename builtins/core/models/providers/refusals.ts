@@ -14,6 +14,10 @@ interface ParameterSign extends RefusalSign {
   isLoose?: true
 }
 
+/** The two APIs of OpenAI, as `parameter` of a refusal by a model or a server that has only the other one. */
+export const CHAT_COMPLETIONS = 'chat_completions'
+export const RESPONSES = 'responses'
+
 /** Request keys that cannot be omitted. */
 const ESSENTIAL = [
   'model',
@@ -40,6 +44,10 @@ const OMITTABLE = [
   'verbosity',
   'reasoning_effort',
   'reasoning',
+  'reasoning.effort',
+  'reasoning.summary',
+  'text.verbosity',
+  'include',
   'reasoning_content',
   'reasoning_details',
   'extra_content',
@@ -63,7 +71,8 @@ const OMITTABLE = [
  * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25.
  */
 export const PARAMETER_SIGNS: readonly ParameterSign[] = [
-  { of: 'OpenAI', says: /Function tools with reasoning_effort are not supported/i, key: 'reasoning_effort' },
+  { of: 'OpenAI', says: /verified to generate reasoning summaries/i, key: 'reasoning.summary' },
+  { of: 'OpenAI', says: /Encrypted content is not supported/i, key: 'include' },
   // The breakpoint is named with its path: messages[0].content[0].prompt_cache_breakpoint
   { of: 'OpenAI', says: /\b(prompt_cache_(?:key|options|breakpoint))\b/i },
   { of: 'OpenAI', says: /Unsupported (?:parameter|value)s?: ['"`]?([\w.]+)/i },
@@ -100,6 +109,12 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   },
 ]
 
+/** Error messages that a model, or its tools, can only be used with the Responses API. */
+const RESPONSES_SIGNS: readonly RefusalSign[] = [
+  { of: 'OpenAI', says: /\b(?:use|in) \/?v1\/responses\b/i },
+  { of: 'OpenAI', says: /not a chat model/i },
+]
+
 /** Error messages that refuse the content of a conversation. Sources as above. */
 export const CONTENT_SIGNS: readonly RefusalSign[] = [
   { of: 'OpenAI', says: /content_policy_violation|violating our usage polic/i },
@@ -121,6 +136,8 @@ export const CONTENT_SIGNS: readonly RefusalSign[] = [
 const REASONING_SIGNS: readonly RefusalSign[] = [
   { of: 'Anthropic', says: /Expected `?thinking`? or `?redacted_thinking|thinking`? blocks .*cannot be modified/i },
   { of: 'Anthropic', says: /Invalid `?signature`? in `?(?:redacted_)?thinking/i },
+  { of: 'OpenAI', says: /invalid_encrypted_content|encrypted content .*could not be (?:verified|decrypted)/i },
+  { of: 'OpenAI', says: /of type 'reasoning' was provided without its required following item/i },
 ]
 
 /**
@@ -137,7 +154,6 @@ export const SHAPE_SIGNS: readonly RefusalSign[] = [
   { of: 'Anthropic, vLLM, llama.cpp', says: /roles must (?:alternate|begin)/i },
   { of: 'OpenAI', says: /must be followed by tool messages|must be a response to a preceeding message/i },
   { of: 'OpenAI', says: /No tool (?:output|call) found for function call/i },
-  { of: 'OpenAI', says: /was provided without its required following item/i },
   { of: 'Mistral', says: /invalid_request_message_order|Unexpected role '\w+' after role|Expected last role/i },
   { of: 'Mistral', says: /Not the same number of function calls and responses|Tool call id must be/i },
   { of: 'Gemini', says: /Please ensure that .*function (?:call|response)/i },
@@ -185,6 +201,9 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
       ...(isReasoning ? { parameter: REASONING } : {}),
       remedy: `its server refuses ${isReasoning ? 'earlier reasoning' : 'the structure'} of the conversation: ${ANOTHER_MODEL}`,
     }
+  }
+  if ((isBadRequest || status === 404) && says(RESPONSES_SIGNS)) {
+    return { kind: 'unsupported_parameter', parameter: CHAT_COMPLETIONS, remedy: ANOTHER_MODEL }
   }
   const parameter = isBadRequest || status === 501 ? parameterIn(text) : undefined
   if (parameter === undefined) return undefined

@@ -37,10 +37,14 @@ const PARAMETERS: [of: string, message: string, key: string][] = [
   [
     ...([
       'OpenAI',
-      'Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions.',
+      'Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead.',
     ] as const),
-    'reasoning_effort',
+    'chat_completions',
   ],
+  ['OpenAI', 'This is not a chat model and thus not supported in v1/chat/completions.', 'chat_completions'],
+  ['OpenAI', "Unsupported value: 'reasoning.effort' does not support 'max' with this model.", 'reasoning.effort'],
+  ['OpenAI', 'Your organization must be verified to generate reasoning summaries.', 'reasoning.summary'],
+  ['OpenAI', 'Encrypted content is not supported with this model.', 'include'],
   ['Anthropic', 'temperature: Extra inputs are not permitted', 'temperature'],
   [
     'Anthropic',
@@ -108,6 +112,7 @@ const SHAPES: [of: string, message: string][] = [
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
   ],
   ['OpenAI', 'No tool output found for function call call_1.'],
+  ['OpenAI', 'invalid_encrypted_content The encrypted content gAAA could not be verified.'],
   ['OpenAI', "Item 'rs_1' of type 'reasoning' was provided without its required following item."],
   ['Mistral', "Unexpected role 'user' after role 'tool'"],
   ['Mistral', 'Not the same number of function calls and responses'],
@@ -122,6 +127,11 @@ const SHAPES: [of: string, message: string][] = [
 describe('a refusal', () => {
   it.each(PARAMETERS)('of %s is about a parameter: %s', (_, message, parameter) => {
     expect(refusalIn(400, message)).toMatchObject({ kind: 'unsupported_parameter', parameter })
+  })
+
+  it('of OpenAI with HTTP 404 is about the API, not the model', () => {
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.'
+    expect(refusalIn(404, message)).toMatchObject({ parameter: 'chat_completions' })
   })
 
   it('of Gemini that is about the schema of a tool names no parameter', () => {

@@ -39,7 +39,7 @@ test("OpenAI's reasoning models get max_completion_tokens and no temperature", a
   for (const model of ['o3-mini', 'openai:gpt-5.4', 'gpt-4o']) await call({ model })
   const sent = server.requests.map(({ body }) => [body.max_tokens, body.max_completion_tokens, body.temperature])
   expect(sent).toEqual([
-    [undefined, 1000, undefined],
+    [undefined, 3000, undefined],
     [undefined, 1000, undefined],
     [1000, undefined, 0],
   ])

@@ -3,6 +3,7 @@ import type { ModelEvent } from '../contract.ts'
 import { ReturnedFields } from './openai-returned.ts'
 import {
   Chunk,
+  Completion,
   callsIn,
   charsOfCalls,
   doneEvent,
@@ -21,6 +22,25 @@ const DONE = '[DONE]'
 export function chunks(clock: Pick<Clock, 'yield'>): EventData<ModelEvent> {
   const reading = new ChunkReading()
   return new EventData(clock, data => reading.read(data))
+}
+
+/** Converts a complete answer to events. @throws ZodError, or the error that the server reports instead */
+export function eventsOfCompletion(raw: unknown): ModelEvent[] {
+  refuseReported(raw as Reporting | null)
+  const { choices, usage } = Completion.parse(raw)
+  const { message, finish_reason } = choices[0]!
+  const toolCalls = new ToolCallAssembly()
+  toolCalls.add(callsIn(message).map((call, index) => ({ ...call, index })))
+  const returned = new ReturnedFields()
+  returned.add({ ...message, thinking: message.content?.thinking })
+  return [
+    ...reasoningEvents(message),
+    { type: 'text', text: message.content?.text ?? message.refusal ?? '' },
+    ...toolCalls.events(),
+    ...returned.events(toolCalls.extras()),
+    ...usageEvents(usage),
+    doneEvent(finish_reason, Boolean(message.refusal)),
+  ]
 }
 
 /**
@@ -88,20 +108,21 @@ function wordIn(raw: { choices?: unknown; usage?: unknown } | null): string | un
 }
 
 /** Error fields that a server may send instead of an answer. */
-export interface Reporting {
+interface Reporting {
   error?: unknown
   choices?: { error?: unknown }[] | null
 }
 
-/**
- * Checks an answer for a reported error.
- * @throws the error reported instead of an answer or in one of its choices, in the form that the `openai` package
- * throws
- */
-export function refuseReported(raw: Reporting | null): void {
+/** @throws the error that a server reports instead of an answer, or in one of its choices */
+function refuseReported(raw: Reporting | null): void {
   const error = raw?.error || raw?.choices?.[0]?.error
-  if (!error) return
-  const body: { message?: unknown; code?: unknown } = typeof error === 'object' ? error : { message: error }
+  if (error) throw reportedError(error)
+}
+
+/** Returns an error that a server reports in its answer, in the form that the `openai` package throws. */
+export function reportedError(error: unknown): Error {
+  const body: { message?: unknown; code?: unknown } =
+    typeof error === 'object' && error !== null ? error : { message: error }
   const message = typeof body.message === 'string' ? body.message : JSON.stringify(body)
-  throw Object.assign(new Error(message), { error: body, code: body.code })
+  return Object.assign(new Error(message), { error: body, code: body.code })
 }
