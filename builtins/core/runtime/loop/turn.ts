@@ -98,9 +98,11 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
     arguments: args,
     step: 0,
   }))
+  // After a restored checkpoint, calls of the transcript may have ended in the journal.
+  const isOpen = ({ id }: PlannedCall) => request.unanswered?.has(id) ?? true
   const [begun = []] = groupsOf(
     // The end of a goal has no result of its own until the calls after it have run.
-    calls.filter(({ call_id, name }) => name !== FINISH_GOAL && !request.waiting?.has(call_id)),
+    calls.filter(call => call.name !== FINISH_GOAL && !request.waiting?.has(call.call_id) && isOpen(call)),
     request,
   )
   let hasUnread = messages.slice(last + 1).some(({ from_operator }) => from_operator)
@@ -109,11 +111,9 @@ export function resumeTurn(request: RunRequest, messages: Message[], parts: Call
       hasUnread ||= (await request.hasUnread?.()) ?? false
       if (hasUnread) return refusedOutcome(call, UNREAD)
     }
-    // After a restored checkpoint, calls of the transcript may have ended in the journal.
-    const isOpen = request.unanswered?.has(call.id) ?? true
     const tool = request.tools.find(call.name)
     const idempotent = tool?.idempotent === true || tool?.read_only === true
-    const safe = isOpen && (idempotent || !begun.includes(call))
+    const safe = isOpen(call) && (idempotent || !begun.includes(call))
     if (safe || call.name === FINISH_GOAL || request.waiting?.has(call.call_id)) {
       const end = await executeCall(call, request, parts)
       if (typeof end === 'object' && 'message' in end) hasUnread ||= end.message.from_operator ?? false

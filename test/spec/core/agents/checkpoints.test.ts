@@ -16,9 +16,11 @@ import daemon from '#platform/daemon/index'
 import { Retention } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import { type EventEnvelope, Store, setValue } from '#platform/store/contract'
+import { tool } from '#tools/toolkits/contract'
 import { ask } from '../../../interfaces/rest/rest-server.ts'
 import { ageIn, namesIn, ON_POSTGRES, textBehind } from '../../../support/direct-access.ts'
 import { runHeartbeat, type TestHost, tempDir, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
+import { together } from '../../../support/model/model-server.ts'
 import { finish, goalAnswer, pending, testHostWithApprovals, waitForPendingCall } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
 import { checkpointsOf, keeping, leaveTraces, PART_MODULES, standing } from './checkpoints-host.ts'
@@ -200,6 +202,41 @@ describe('a checkpoint', () => {
     release()
     expect(await ended).toMatchObject({ result: 'fenced' })
     expect((await goalsOf(home, id)).filter(({ status }) => status === 'completed')).toEqual([])
+  })
+
+  it('taken during a call does not run the calls after it again that began before it was restored', async () => {
+    const runs: string[] = []
+    const release: (() => void)[] = []
+    const slow = (name: string) => {
+      const execute = async () => {
+        runs.push(name)
+        await new Promise<void>(resolve => void release.push(resolve))
+        return 'sent'
+      }
+      return tool({ name, description: 'Sends.', parameters: z.object({}), execute })
+    }
+    const sends = definePlugin({
+      name: 'sends',
+      setup: svc => svc.toolkit({ name: 'sends', everyday: true, tools: [slow('first'), slow('second')] }),
+    })
+    await using home = await testHostWithModel(
+      request => {
+        if (asksForGoal(request)) return goalAnswer(runs.length === 0 ? 'Send both letters' : '')
+        return request.prompt.includes('unknown') ? finish() : together(toolCall('first'), toolCall('second'))
+      },
+      { builtins: [checkpoints, sends] },
+    )
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(() => runs.length === 1)
+    const checkpoint = await checkpointsOf(home).save(id, 'during the first')
+    release[0]!()
+    await until(() => runs.length === 2)
+    await checkpointsOf(home).restore(id, checkpoint)
+    release[1]!()
+    await runHeartbeat(home)
+    await until(async () => (await goalsOf(home, id))[0]?.status === 'completed')
+    expect(runs).toEqual(['first', 'second'])
   })
 
   it('closes approvals that only later calls wait for when it is restored', async () => {
