@@ -152,17 +152,19 @@ export class ClusterScheduler implements Scheduler {
     void this.#parts.clock.yield().then(() => this.#ahead.length > 0 && this.notify())
   }
 
-  /** Takes leases claimed with commits. Those that are too old become due again. */
+  /** Takes leases claimed with commits. Those that are too old are released. */
   async #takeAhead(limit: number): Promise<Lease[]> {
     const now = this.#parts.clock.monotonic()
     const heldSince = ({ id }: Lease) => this.#held.get(id) ?? 0
-    const ahead = this.#ahead.filter(lease => heldSince(lease) > now - this.renew_ms)
+    const isFresh = (lease: Lease) => heldSince(lease) > now - this.renew_ms
+    const ahead = this.#ahead.filter(isFresh)
+    const old = this.#ahead.filter(lease => !isFresh(lease))
     let free = limit
     const taken = ahead.filter(({ kind }) => kind === 'sys' || free-- > 0)
     this.#ahead = ahead.filter(lease => !taken.includes(lease))
     // The agent may have been paused since.
     const stale = taken.filter(lease => lease.kind === 'agent' && heldSince(lease) < now - STALE_MS)
-    await this.#unclaim(stale)
+    await this.#unclaim([...old, ...stale])
     return taken.filter(lease => !stale.includes(lease))
   }
 

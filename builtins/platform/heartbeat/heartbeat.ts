@@ -77,9 +77,9 @@ export class Heartbeat implements HeartbeatControl {
   /** Number of slots taken; singletons take none. */
   #agents = 0
 
-  /** Whether all slots are taken, so that the loop claims as soon as a cycle has ended. */
+  /** Whether the end of a cycle frees the only slot, so that it claims the next agent. */
   get #full(): boolean {
-    return this.live && !this.#stop.signal.aborted && this.#agents >= this.#parts.config.max_concurrent_agents
+    return this.live && !this.#stop.signal.aborted && this.#agents === this.#parts.config.max_concurrent_agents
   }
 
   /** Ids of the agents whose cycles run in this process now. */

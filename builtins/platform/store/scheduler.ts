@@ -99,15 +99,17 @@ export class LocalScheduler implements Scheduler {
     return database.all<Lease>(CLAIM, [owner, now, now + LEASE_MS, now, now, limit])
   }
 
-  /** Returns leases that commits claimed in advance; old ones are dropped and become due again on expiry. */
+  /** Returns leases that commits claimed in advance; old ones are released. */
   async #takeAhead(limit: number, now: number): Promise<Lease[]> {
-    const fresh = this.#ahead.filter(({ at }) => Math.abs(now - at) < LEASE_MS / 2)
+    const isFresh = ({ at }: { at: number }) => Math.abs(now - at) < LEASE_MS / 2
+    const fresh = this.#ahead.filter(isFresh)
+    const old = this.#ahead.filter(each => !isFresh(each)).map(({ lease }) => lease)
     let free = limit
     const taken = fresh.filter(({ lease }) => lease.kind === 'sys' || free-- > 0)
     this.#ahead = fresh.filter(each => !taken.includes(each))
     // The agent may have been paused since the claim.
     const parked = taken.filter(({ lease, at }) => at !== now && this.#isParked(lease)).map(({ lease }) => lease)
-    await this.#unclaim(parked)
+    await this.#unclaim([...old, ...parked])
     return taken.flatMap(({ lease }) => (parked.includes(lease) ? [] : [lease]))
   }
 

@@ -3,6 +3,7 @@ import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { PluginDefinition } from '#kernel'
+import { SchedulerToken } from '#platform/heartbeat/contract'
 import waking from '#platform/waking/index'
 import { Svc } from '../../../index.ts'
 import { project } from '../../cli/project.ts'
@@ -225,5 +226,18 @@ describe('several wake sources', () => {
     expect(aborted).toBe(true)
     await svc.daemon.stop()
     expect(svc.kernel.heartbeat.live).toBe(false)
+  })
+})
+
+describe('an agent that was claimed in advance', () => {
+  it('is claimed again when its turn did not come, instead of waiting for its lease to expire', async () => {
+    await using home = await testHostWithModel(() => goalAnswer(''))
+    for (let n = 0; n < 3; n++) await spawn(home)
+    const scheduler = home.kernel.use(SchedulerToken)
+    const [first] = (await scheduler.claim(1)).filter(({ kind }) => kind === 'agent')
+    await scheduler.commit(first!, [], { run_at: home.clock.ms() + 600_000, more: true })
+    expect(await scheduler.claim(0)).toEqual([])
+    await home.clock.advance(8_000)
+    expect((await scheduler.claim(5)).map(({ cycle_num }) => cycle_num)).toEqual([1, 1])
   })
 })
