@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
+import { httpServer } from './http-server.ts'
 import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
 
 interface MessagesRequest {
@@ -44,7 +44,6 @@ export interface MessagesServer {
 export async function messagesServer(...replies: MessagesReply[]): Promise<MessagesServer> {
   const queue = [...replies]
   const requests: MessagesRequest[] = []
-  const sockets = new Set<Socket>()
 
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
     const body = JSON.parse(await textOf(incoming)) as MessagesRequestBody
@@ -57,29 +56,14 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
     return body.stream ? stream(response, body, reply) : sendWhole(response, body, reply)
   }
 
-  const server = createServer((incoming, response) => {
+  const { url, close } = await httpServer((incoming, response) => {
     response.on('error', () => {})
     if (incoming.method !== 'POST' || incoming.url?.split('?')[0] !== '/v1/messages') {
       return refuse(response, { status: 404, type: 'not_found_error', message: `${incoming.method} ${incoming.url}` })
     }
     answer(incoming, response).catch(error => refuse(response, { status: 500, type: 'api_error', message: `${error}` }))
   })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
-    enqueue: (...more) => void queue.push(...more),
-    async close() {
-      const closed = new Promise<void>(resolve => server.close(() => resolve()))
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  return { url, requests, enqueue: (...more) => void queue.push(...more), close }
 }
 
 const USAGE = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
+import { httpServer } from './http-server.ts'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
 import {
@@ -203,7 +203,6 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
   const refusals: Refusal[] = []
   const waiting: (() => void)[] = []
   const arrivals = new Set<() => void>()
-  const sockets = new Set<Socket>()
 
   const settle = async (reply: Reply): Promise<Exclude<Reply, Barrier>> => {
     if (reply.kind !== 'barrier') return reply
@@ -243,7 +242,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     await (messages ? sendMessage : sendAnswer)(response, body, reply, entry)
   }
 
-  const server = createServer((incoming, response) => {
+  const { url: origin, close } = await httpServer((incoming, response) => {
     response.on('error', () => {})
     const path = new URL(incoming.url ?? '/', 'http://localhost').pathname
     const page = incoming.method === 'GET' ? options.pages?.[path] : undefined
@@ -259,22 +258,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     chat(incoming, response, isAnthropic).catch(error =>
       sendRefusal(response, refuse(500, `the script failed: ${error}`)),
     )
-  })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(options.port ?? 0, '127.0.0.1', resolve)
-  })
-
-  const close = async () => {
-    const closed = new Promise<void>(resolve => server.close(() => resolve()))
-    for (const socket of sockets) socket.destroy()
-    await closed
-  }
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }, options.port)
   return {
     url: `${origin}/v1`,
     origin,
