@@ -15,7 +15,7 @@ import {
   testHostWithMcp,
 } from '../spec/tools/mcp-client/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
-import { httpServer } from '../support/model/http-server.ts'
+import { httpServer } from '../support/model/http.ts'
 
 /** Creates a test host with one scripted MCP server that offers these tools. */
 async function testHostWithFaultyServer(tools: string[], settings: object = {}, options: TestHostOptions = {}) {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { httpServer } from '../support/model/http-server.ts'
+import { httpServer } from '../support/model/http.ts'
 import { faultIn } from '../support/model/messages-rules.ts'
 import { refusalOf } from '../support/model/wire-rules.ts'
 

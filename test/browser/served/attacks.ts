@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Store } from '#platform/store/contract'
 import { entriesOf, type OpenApiDocument } from '../../interfaces/rest/document.ts'
 import { startServer } from '../../interfaces/start-server.ts'
-import { httpServer } from '../../support/model/http-server.ts'
+import { httpServer } from '../../support/model/http.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>

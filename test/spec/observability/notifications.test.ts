@@ -9,7 +9,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { project } from '../../cli/project.ts'
 import { RunningSvc, runHeartbeat, svc, type TestHost, testHost, until } from '../../support/index.ts'
-import { httpServer } from '../../support/model/http-server.ts'
+import { httpServer } from '../../support/model/http.ts'
 import { AGENT_MODULES, rows, spawn } from '../core/models/model-host.ts'
 
 interface Received {

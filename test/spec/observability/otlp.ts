@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { httpServer } from '../../support/model/http-server.ts'
+import { httpServer } from '../../support/model/http.ts'
 
 /** The protobuf reader of the official packages, loaded on demand. */
 interface Reader {

@@ -6,7 +6,7 @@ import net from '#safety/net/index'
 import { pageOf } from '#safety/net/page'
 import knowledge from '#tools/toolkits/knowledge/index'
 import links from '#tools/toolkits/links/index'
-import { type HttpServer, httpServer } from '../../support/model/http-server.ts'
+import { type HttpServer, httpServer } from '../../support/model/http.ts'
 import { remembering } from '../core/memory/memory-host.ts'
 import { use } from '../use.ts'
 

@@ -8,7 +8,7 @@ import { Toolkits } from '#tools/toolkits/contract'
 import file from '#tools/toolkits/file/index'
 import shell from '#tools/toolkits/shell/index'
 import { toolCall, until } from '../../support/index.ts'
-import { httpServer } from '../../support/model/http-server.ts'
+import { httpServer } from '../../support/model/http.ts'
 import {
   decide,
   finish,

@@ -17,7 +17,7 @@ import {
   until,
   waitUntilIdle,
 } from '../../support/index.ts'
-import { type HttpServer, httpServer } from '../../support/model/http-server.ts'
+import { type HttpServer, httpServer } from '../../support/model/http.ts'
 import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 

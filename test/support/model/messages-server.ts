@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
-import { httpServer } from './http-server.ts'
+import { httpServer } from './http.ts'
 import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
 
 interface MessagesRequest {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
-import { httpServer } from './http-server.ts'
+import { httpServer } from './http.ts'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
 import {

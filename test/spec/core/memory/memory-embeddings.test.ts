@@ -4,7 +4,7 @@ import { definePlugin } from '#kernel'
 import { example } from '../../../examples/example.ts'
 import { linesBehind, writeBehind } from '../../../support/direct-access.ts'
 import { type TestHost, until } from '../../../support/index.ts'
-import { httpServer } from '../../../support/model/http-server.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { remembering } from './memory-host.ts'
 
 const of = (home: TestHost) => home.kernel.use(Memory).of('worker-1')

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it, onTestFinished } from 'vitest'
 import { fault, HeldClock, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
-import { httpServer } from '../../../support/model/http-server.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Starts a server that gives this answer to every completion, and returns the error of a call. */

@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { streamingFetch } from '#core/models/providers/streaming-fetch'
 import { systemPorts } from '#lib/system-ports'
-import { httpServer } from '../../../support/model/http-server.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
 async function startModelServer(answer: RequestListener) {

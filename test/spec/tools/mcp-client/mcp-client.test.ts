@@ -11,7 +11,7 @@ import mcpClient from '#tools/mcp-client/index'
 import { Toolkits } from '#tools/toolkits/contract'
 import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../../../index.ts'
 import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../../support/index.ts'
-import { httpServer } from '../../../support/model/http-server.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { asksForGoal, spawn, testHostWithModel, WORKER } from '../../core/models/model-host.ts'
 import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
 

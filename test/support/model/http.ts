@@ -25,3 +25,8 @@ export async function httpServer(listener: RequestListener, port = 0): Promise<H
   }
   return { server, host, url: `http://${host}`, close, [Symbol.asyncDispose]: close }
 }
+
+/** Returns the options of a `fetch` that sends JSON. */
+export function sendJson(body: unknown, method = 'POST', headers: Record<string, string> = {}): RequestInit {
+  return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
