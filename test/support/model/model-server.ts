@@ -352,7 +352,7 @@ async function sendMessage(response: ServerResponse, body: ModelRequestBody, ans
     ...content.flatMap((block, index) => blockEvents(index, block)),
     { type: 'message_delta', delta: end, usage: { output_tokens } },
     { type: 'message_stop' },
-  ] as { type: string }[]
+  ]
   for (const event of events) await write(response, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   response.end()
 }
