@@ -177,18 +177,8 @@ export const restoreCitizen = defineEffect({
   schema: CitizenState.extend({ agent_id: z.string() }),
   statements: ({ agent_id, skills, ...stats }) => [
     {
-      sql: `UPDATE world_citizens SET happiness = ?, health = ?, reputation = ?, energy = ?, cycles_alive = ?, sheltered = ?,
-            insolvencies = ? WHERE agent_id = ?`,
-      params: [
-        stats.happiness,
-        stats.health,
-        stats.reputation,
-        stats.energy,
-        stats.cycles_alive,
-        stats.sheltered,
-        stats.insolvencies,
-        agent_id,
-      ],
+      sql: `UPDATE world_citizens SET ${Object.keys(stats).map(stat => `${stat} = ?`)} WHERE agent_id = ?`,
+      params: [...Object.values(stats), agent_id],
     },
     { sql: 'DELETE FROM world_skills WHERE agent_id = ?', params: [agent_id] },
     ...Object.entries(skills).map(([skill, level]) => insertInto('world_skills', { agent_id, skill, level })),

@@ -32,8 +32,6 @@ export const IdentityRow = z.object({
 })
 export type IdentityRow = z.infer<typeof IdentityRow>
 
-const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
-
 /** Returns an agent's view of the world; undefined when it has not stated one. */
 export async function worldviewOf(store: Store, id: string): Promise<string | undefined> {
   const row = await store.get<{ worldview: string }>('SELECT worldview FROM identities WHERE agent_id = ?', [id])
@@ -165,25 +163,15 @@ export const tellStory = defineEffect({
   schema: z.object({ agent_id, from: z.int(), story: Story, sealed: z.array(SealedChapter) }),
   statements: ({ agent_id: id, from, story, sealed }) => [
     ...(sealed.length > 0 ? sealing(id, from, sealed) : []),
-    {
-      sql: `INSERT INTO identities (agent_id, ${STORY}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
-            ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
-              since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
-            WHERE identities.seq = ?`,
-      params: [
-        id,
-        story.seq,
-        story.narrative,
-        story.entries,
-        story.since,
-        story.until,
-        story.first_line,
-        story.last_line,
-        id,
-        from,
-      ],
-    },
+    insertIf(
+      'identities',
+      { agent_id: id, ...story },
+      // The last parameter is that of the conflict clause.
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [id, from] },
+      `ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
+         since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
+       WHERE identities.seq = ?`,
+    ),
   ],
 })
 
@@ -284,7 +272,7 @@ export const restoreIdentity = defineEffect({
     return [
       ...cleared,
       {
-        sql: `INSERT INTO identities (agent_id, ${STORY}, worldview)
+        sql: `INSERT INTO identities (agent_id, seq, narrative, entries, since, until, first_line, last_line, worldview)
               VALUES (?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?, ?, ?, ?, ?, ?)`,
         params: [
           id,
