@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import sessions from '#core/sessions/index'
 import tasks from '#core/tasks/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import approvals from '#safety/approvals/index'
+import { listen } from '../interfaces/rest/rest-server.ts'
 import { goalsOf, spawn, testHostWithModel } from '../spec/core/models/model-host.ts'
 import { finish, recordingTools, steps } from '../spec/safety/approvals-host.ts'
 import { type ModelServerRequest, text, toolCall, until } from '../support/index.ts'
@@ -32,17 +32,10 @@ async function serving(url: string, seed: number) {
     env: { SVC_STORE_URL: url },
     config: { daemon: { heartbeat: 0.1, min_rest: 0 }, approval: { enabled: true } },
   })
-  const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-    const type = body === undefined ? {} : { 'content-type': 'application/json' }
-    const answer = await fetch(listening.url + path, { method, headers: { ...type, ...headers }, ...sent })
-    const said = await answer.text()
-    // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
-    const json = said.startsWith('{') || said.startsWith('[') ? (JSON.parse(said) as any) : undefined
-    return { status: answer.status, said, json }
-  }
-  return Object.assign(home, { runs, ask, tell, url: listening.url })
+  const { ask: request, url: address } = await listen(home.kernel)
+  const ask = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    request(path, { method, body, headers })
+  return Object.assign(home, { runs, ask, tell, url: address })
 }
 
 describe.skipIf(!server)('two servers of one database', () => {
@@ -128,11 +121,11 @@ describe.skipIf(!server)('two servers of one database', () => {
     const { task_id } = (await there.ask('GET', `${path}?limit=1`)).json[0] as { task_id: string }
     const following = there.ask('GET', `/tasks/${task_id}/stream`)
     here.tell()
-    const whole = blocks((await following).said)
+    const whole = blocks((await following).text)
     const tokens = whole.filter(({ event }) => event === 'token').map(({ data }) => JSON.parse(data).text)
     expect([tokens.join(''), whole.at(-1)?.event]).toEqual([TALE, 'done'])
     const rest = await there.ask('GET', `/tasks/${task_id}/stream`, undefined, { 'last-event-id': whole[0]!.id })
-    expect(blocks(rest.said)).toEqual(whole.slice(1))
+    expect(blocks(rest.text)).toEqual(whole.slice(1))
   })
 })
 

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { project } from '../cli/project.ts'
 import { RunningSvc } from '../support/cli.ts'
+import { sendJson } from '../support/model/http.ts'
 import { type PostgresServer, postgresServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import type { TempDir } from '../support/temp.ts'
 import type { Line } from './cable.ts'
@@ -103,11 +104,7 @@ export class Machines {
 }
 
 export async function post(machine: Machine, path: string, body: object = {}): Promise<Record<string, unknown>> {
-  const answer = await fetch(join(machine.url, path).replace(':/', '://'), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
+  const answer = await fetch(join(machine.url, path).replace(':/', '://'), sendJson(body))
   if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`)
   return (await answer.json()) as Record<string, unknown>
 }

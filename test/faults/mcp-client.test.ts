@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import doctor from '#interfaces/doctor/index'
@@ -17,6 +15,7 @@ import {
   testHostWithMcp,
 } from '../spec/tools/mcp-client/mcp-client-host.ts'
 import { HeldClock, type TestHostOptions, tempDir, until } from '../support/index.ts'
+import { httpServer } from '../support/model/http.ts'
 
 /** Creates a test host with one scripted MCP server that offers these tools. */
 async function testHostWithFaultyServer(tools: string[], settings: object = {}, options: TestHostOptions = {}) {
@@ -115,20 +114,18 @@ it('a call that times out or is cancelled is reported to the MCP server, which s
 })
 
 it('an MCP server at an address without a listener, or one that requires a key, is reported as such', async () => {
-  const refusing = createServer((_, answer) => answer.writeHead(401).end('who are you?')).listen(0, '127.0.0.1')
-  await until(() => refusing.listening)
-  const { port } = refusing.address() as AddressInfo
+  await using refusing = await httpServer((_, answer) => answer.writeHead(401).end('who are you?'))
+  const url = `${refusing.url}/mcp`
   await using home = await testHostWithMcp({
     deaf: { url: `http://127.0.0.1:${await freePort()}/mcp` },
-    keyed: { url: `http://127.0.0.1:${port}/mcp` },
-    unset: { url: `http://127.0.0.1:${port}/mcp`, headers_env: { Authorization: 'NO_SUCH' } },
+    keyed: { url },
+    unset: { url, headers_env: { Authorization: 'NO_SUCH' } },
   })
   await until(async () => (await home.servers()).every(({ error }) => error))
   const [deaf, keyed, unset] = await home.servers()
   expect(deaf!.error).toMatch(/^fetch failed: connect ECONNREFUSED 127\.0\.0\.1:\d+$/)
   expect(keyed!.error).toMatch(/^401: .*who are you/)
   expect(unset!.error).toBe('the environment variable NO_SUCH for the header Authorization is not set')
-  refusing.close()
 })
 
 it('an MCP server that never answers the first request is ended in time', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Task, TaskResponse } from '#core/tasks/contract'
 import { modelServer, RunningSvc, tempDir, text, toolCall } from '../support/index.ts'
+import { sendJson } from '../support/model/http.ts'
 import { svc } from '../support/vitest/warm.ts'
 
 /** Plugin with a tool whose effects can be counted, and that never finishes. */
@@ -42,11 +43,7 @@ it('a server killed during tool calls repeats none: a task with a key goes on el
     return { server, url: url! }
   }
   const ask = (url: string, headers: Record<string, string> = {}) =>
-    fetch(`${url}/agents/worker/tasks`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ instruction: 'Stamp once.' }),
-    })
+    fetch(`${url}/agents/worker/tasks`, sendJson({ instruction: 'Stamp once.' }, 'POST', headers))
   const stamps = async () =>
     (await readFile(join(dir.path, 'stamps.log'), 'utf8').catch(() => '')).split('\n').slice(0, -1)
 

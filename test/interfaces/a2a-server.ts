@@ -6,11 +6,10 @@ import {
   JsonRpcTransportFactory,
 } from '@a2a-js/sdk/client'
 import a2aProtocol from '#interfaces/a2a-protocol/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { testHostWithTasks } from '../spec/core/tasks/tasks-host.ts'
 import type { Script, TestHostOptions } from '../support/index.ts'
-import { ask } from './rest/rest-server.ts'
+import { listen } from './rest/rest-server.ts'
 
 export { spawn } from '../spec/core/models/model-host.ts'
 
@@ -24,19 +23,13 @@ export async function startA2aServer(script: Script, options: TestHostOptions = 
     ...options,
     builtins: [rest, a2aProtocol, ...(options.builtins ?? [])],
   })
-  const listening = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
+  const { listening, url, ask, send } = await listen(home.kernel)
   const close = home.close.bind(home)
   return Object.assign(home, {
-    url: listening.url,
-    ask: (path: string, asked: Parameters<typeof ask>[0] = {}) => {
-      const { hostname, port } = new URL(listening.url)
-      return ask({ hostname, port, path, ...asked })
-    },
-    rpc: async (path: string, method: string, params: unknown, headers: Record<string, string> = {}) => {
-      const { hostname, port } = new URL(listening.url)
-      const body = { jsonrpc: '2.0', id: 7, method, params }
-      return ask({ hostname, port, path, method: 'POST', body, headers })
-    },
+    url,
+    ask,
+    rpc: (path: string, method: string, params: unknown, headers: Record<string, string> = {}) =>
+      send(path, { jsonrpc: '2.0', id: 7, method, params }, headers),
     async close() {
       await listening.close()
       await close()

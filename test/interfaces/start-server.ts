@@ -1,8 +1,7 @@
 import { onTestFinished } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import { BUILTINS } from '../../builtins/index.ts'
 import { type TestHostOptions, testHost } from '../support/index.ts'
-import { type Ask, ask } from './rest/rest-server.ts'
+import { listen } from './rest/rest-server.ts'
 
 const WORKER = 'name: worker\nrole: does what it likes\nmax_steps: 5\n'
 
@@ -17,11 +16,5 @@ export async function startServer(options: TestHostOptions = {}) {
     files: { 'profiles/worker.yaml': WORKER, ...options.files },
   })
   onTestFinished(() => home.close())
-  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  const { hostname, port } = new URL(url)
-  return Object.assign(home, {
-    url,
-    port: Number(port),
-    ask: (path: string, asked: Ask = {}) => ask({ hostname, port, path, ...asked }),
-  })
+  return Object.assign(home, await listen(home.kernel))
 }

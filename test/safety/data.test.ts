@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../cli/project.ts'
 import { RunningSvc, tempDir, until } from '../support/index.ts'
+import { sendJson } from '../support/model/http.ts'
 import Sqlite from '../support/sqlite.ts'
 import { svc } from '../support/vitest/warm.ts'
 
@@ -42,18 +43,12 @@ const remove = async (root: string, names = PARTS) => {
   for (const name of names) await rm(join(root, '.svc', name), { force: true })
 }
 const statusOf = (url: string) => fetch(`${url}/healthz`).then(({ status }) => status)
-const nudge = (url: string) =>
-  fetch(`${url}/agents/coder/nudge`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"message":"look"}',
-  })
+const nudge = (url: string) => fetch(`${url}/agents/coder/nudge`, sendJson({ message: 'look' }))
 const patch = (url: string, body: object) =>
-  fetch(`${url}/config`, {
-    method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  }).then(async answer => ({ status: answer.status, ...((await answer.json()) as { code?: string; detail?: string }) }))
+  fetch(`${url}/config`, sendJson(body, 'PATCH')).then(async answer => ({
+    status: answer.status,
+    ...((await answer.json()) as { code?: string; detail?: string }),
+  }))
 
 const foreign = async (file: string) => {
   const db = new Sqlite(`${file}.theirs`)

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { Rest } from '#interfaces/rest/contract'
 import { pluginsOff } from '#platform/settings/disabled'
 import { BUILTINS } from '../../builtins/index.ts'
 import { Svc } from '../../embed/embed.ts'
 import { project } from '../cli/project.ts'
-import { ask } from '../interfaces/rest/rest-server.ts'
+import { listen } from '../interfaces/rest/rest-server.ts'
 import { asksForGoal } from '../spec/core/models/model-host.ts'
 import { RunningSvc } from '../support/cli.ts'
 import { modelServer, text, toolCall } from '../support/model/model-server.ts'
@@ -67,10 +66,7 @@ describe('a service with only some of its modules', () => {
       expect(await svc.status()).toMatchObject([{ agent_id }])
 
       if (on.includes('rest')) {
-        const listening = await svc.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-        const { hostname, port } = new URL(listening.url)
-        const http = (path: string, body?: unknown) =>
-          ask({ hostname, port, path, ...(body === undefined ? {} : { method: 'POST', body }) })
+        const { send: http } = await listen(svc.kernel)
         expect(await http('/agents', { preset: 'worker' })).toMatchObject({ status: 201 })
         expect((await http('/agents')).json).toHaveLength(2)
         expect((await http(`/agents/${agent_id}/goals`)).json).toContainEqual(

@@ -5,6 +5,7 @@ import { FAST, project } from '../cli/project.ts'
 import { type Sse, sse } from '../interfaces/sse.ts'
 import { source } from '../reload/sources.ts'
 import { modelServer, RunningSvc, text, until } from '../support/index.ts'
+import { sendJson } from '../support/model/http.ts'
 import { manyCallsModel, WIRES } from './many-calls-model.ts'
 
 const URL_LINE = /^Dashboard: +(http:\/\/127\.0\.0\.1:\d+)\/$/m
@@ -132,11 +133,8 @@ describe('JSON Schemas of clients', () => {
     await using dir = await project(FAST)
     await using server = new RunningSvc(['serve', '--port', '0', '--profiles', 'coder'], { cwd: dir.path })
     const [, url = ''] = await server.waitForOutput(URL_LINE)
-    const answer = await fetch(`${url}/agents/coder/tasks`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ instruction: 'Say a.', response_schema: object({ type: 'string', pattern: '(a' }) }),
-    })
+    const task = { instruction: 'Say a.', response_schema: object({ type: 'string', pattern: '(a' }) }
+    const answer = await fetch(`${url}/agents/coder/tasks`, sendJson(task))
     expect(answer.status).toBe(422)
     expect(await answer.text()).toContain('Invalid regular expression: /(a/')
   })

@@ -1,6 +1,6 @@
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { httpServer } from '../support/model/http.ts'
 import { faultIn } from '../support/model/messages-rules.ts'
 import { refusalOf } from '../support/model/wire-rules.ts'
 
@@ -38,7 +38,7 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
   const shown = new Promise<string>(resolve => {
     show = resolve
   })
-  const server = createServer(async (request, response) => {
+  const { url, close } = await httpServer(async (request, response) => {
     const body = await text(request)
     const { stream = false, tools = [] } = body ? JSON.parse(body) : {}
     if (request.method !== 'POST') return send(response, '{"data":[{"id":"m"}]}', false)
@@ -50,8 +50,6 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
     if (++asked === 1) return send(response, answer, isStreamed)
     show(body)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const name = isOpenAi ? 'OPENAI' : 'ANTHROPIC'
   return {
     env: {
@@ -60,10 +58,7 @@ export async function manyCallsModel(wire: Wire, count: number, tool: string): P
       SVC_DEFAULT_MODEL: `${name.toLowerCase()}:m`,
     },
     shown,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise(resolve => server.close(resolve))
-    },
+    [Symbol.asyncDispose]: close,
   }
 }
 

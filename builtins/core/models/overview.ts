@@ -1,20 +1,8 @@
 import { z } from '#kernel'
+import { GovernorState } from './call/governor.ts'
 import { STALE_DAYS, TIERS } from './catalogue/catalogue.ts'
 import { LearnedModel } from './learned/contract.ts'
 import { ModelParameters } from './parameters/contract.ts'
-
-const Traffic = z.object({
-  breaker: z
-    .enum(['closed', 'open', 'half_open'])
-    .describe('`open`: suspended after failures; `half_open`: the next attempt is a trial'),
-  failures: z.int().describe('Number of consecutive failed attempts'),
-  last_failure: z.string().nullable(),
-  retry_in_ms: z.int().nullable().describe('Milliseconds until an open breaker lets a call through'),
-  backing_off_ms: z.int().describe('Milliseconds until an overloaded provider may be called again'),
-  in_flight: z.int(),
-  waiting: z.int(),
-  max_concurrent: z.int().describe('Maximum number of concurrent attempts; 0 sets no limit'),
-})
 
 const ProviderState = z.object({
   name: z.string(),
@@ -28,7 +16,7 @@ const ProviderState = z.object({
   free_because: z.string().nullable().describe('Why the provider is free'),
   tiers: z.partialRecord(z.enum(TIERS), z.string()),
   models: z.array(z.string()).nullable().describe('Models that the server lists; null if unknown'),
-  traffic: Traffic.describe('Calls from the process that answers this request to the provider'),
+  traffic: GovernorState.describe('Calls from the process that answers this request to the provider'),
 })
 
 const limits = {

@@ -86,7 +86,7 @@ async function execute(spec: CommandSpec, input: Record<string, unknown>, contex
   const own = OWN_COMMANDS.find(command => command === spec)
   if (own) {
     await trustByCommand(own.path, context)
-    return (await own.load()).default(input, context)
+    return own.run(input, context)
   }
   if (spec.operation?.name === 'goals.abandon_all') return abandonGoals(spec, input, context)
   const { runOperation } = await import('./operations/run-operation.ts')

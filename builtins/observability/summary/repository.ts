@@ -5,29 +5,20 @@ import {
   type EventRow,
   jsonList,
   type Store,
+  type Stored,
   shownEvent,
 } from '#platform/store/contract'
+import type { Summary } from './schema.ts'
 
 /** SQL: whether goal `g` is no part of another goal of its agent, and not the task of a sub-agent. Others may have delegated it. */
 const OWN = `NOT EXISTS (SELECT 1 FROM goals_view p WHERE p.goal_id = g.parent_goal_id AND p.agent_id = g.agent_id)
   AND g.agent_id IN (SELECT agent_id FROM agents_view WHERE coalesce(root_agent_id, agent_id) = agent_id)`
 const ENDED = `FROM goals_view g WHERE completed_at >= ? AND ${OWN}`
 
-export interface GoalCount {
-  agent_id: string
-  status: 'completed' | 'abandoned'
-  unconfirmed: number
-  n: number
-}
+export type EndedGoalRow = Stored<Summary['goals'][number], 'unconfirmed' | 'completed_at'>
 
-export interface EndedGoalRow {
-  goal_id: string
-  agent_id: string
-  objective: string
-  status: 'completed' | 'abandoned'
-  unconfirmed: number
-  result: string | null
-  completed_at: number
+export interface GoalCount extends Pick<EndedGoalRow, 'agent_id' | 'status' | 'unconfirmed'> {
+  n: number
 }
 
 export interface SpentRow {
@@ -36,14 +27,9 @@ export interface SpentRow {
   calls: number
 }
 
-export interface WaitingRow {
-  kind: 'approval' | 'question'
-  id: string
-  agent_id: string
-  text: string
+export interface WaitingRow extends Stored<Summary['waiting'][number], 'at'> {
   /** For an approval, the arguments of the call as JSON. */
   arguments: string
-  at: number
 }
 
 /** Counts the goals that ended since a time, by agent and outcome. */
@@ -94,13 +80,7 @@ export async function namesOf(store: Store, agent_ids: readonly string[]): Promi
   return Object.fromEntries(rows.map(({ agent_id, name }) => [agent_id, name]))
 }
 
-export interface OpenTaskRow {
-  task_id: string
-  agent_id: string
-  instruction: string
-  status: string
-  at: number
-}
+export type OpenTaskRow = Stored<Summary['tasks']['open'][number], 'at'>
 
 /** Counts the tasks that ended since a time, and sums the cost of all tasks since then. */
 export async function countTasks(store: Store, since: number) {

@@ -14,7 +14,7 @@ import {
   ThreadTooLongError,
 } from './contract.ts'
 import { messagesGraph } from './graph.ts'
-import { countThreads, listThreads, messageOf, messagesOfThread } from './repository.ts'
+import { countThreads, listThreads, messageOf, messagesOfThread, Thread } from './repository.ts'
 
 const agentId = AgentRef.describe(
   "An agent's id, or its name when only one has it; `operator` for the operator's mailbox",
@@ -22,15 +22,6 @@ const agentId = AgentRef.describe(
 const messageId = idSchema("A message's id", 'msg-1a2b3c4d5e6f')
 /** Errors of an agent's id or name that cannot be resolved. */
 const refErrors = [AgentNotFoundError, AmbiguousAgentError] as const
-
-const Thread = z.object({
-  thread_id: A2AMessage.shape.thread_id,
-  subject: z.string(),
-  with: z.string().describe('Other party of the first message'),
-  messages: z.int(),
-  unread: z.int(),
-  last_at: z.iso.datetime(),
-})
 
 const mail = (svc: PluginHandle) => svc.use(Mail)
 

@@ -17,7 +17,7 @@ import {
   type Stored,
 } from '#platform/store/contract'
 import { raiseValue } from '#platform/store/statements'
-import { type A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
+import { A2AMessage, type MessageFilter, MessageType, OPERATOR } from './contract.ts'
 
 const COLUMNS = `seq, message_id, type, from_agent, coalesce(to_agent, '${OPERATOR}') AS to_agent, subject, body, reply_to,
   thread_id, priority, expects_reply, metadata, pattern_id, taken_from, created_at, read_at`
@@ -202,14 +202,15 @@ export function messagesOfThread(store: Store, thread_id: string): Promise<Messa
   ])
 }
 
-export interface ThreadRow {
-  thread_id: string
-  subject: string
-  messages: number
-  unread: number
-  with: string
-  last_at: number
-}
+export const Thread = z.object({
+  thread_id: A2AMessage.shape.thread_id,
+  subject: z.string(),
+  with: z.string().describe('Other party of the first message'),
+  messages: z.int(),
+  unread: z.int(),
+  last_at: z.iso.datetime(),
+})
+type ThreadRow = Stored<z.infer<typeof Thread>, 'last_at'>
 
 /** Returns the threads that an agent takes part in, most active first. */
 export function listThreads(store: Store, owner: string, limit: number, offset: number): Promise<ThreadRow[]> {

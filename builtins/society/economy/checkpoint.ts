@@ -1,23 +1,15 @@
 import type { BundlePart, CheckpointPart } from '#core/checkpoints/contract'
 import { type Effect, type PluginHandle, z } from '#kernel'
 import { Store } from '#platform/store/contract'
-import { changeJob, enterStatements, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
+import { CitizenState, changeJob, enterStatements, leaveJob, restoreCitizen, worldChanged } from './citizens.ts'
 import { jobOf } from './jobs.ts'
 import { accountOf, moveMoney } from './market/ledger.ts'
 import { beatOf, findCitizen, skillsOf } from './repository.ts'
 
-const thousandths = z.int().min(0).max(1000)
 const EconomyPart = z.object({
   balance: z.int().describe('Balance, in cents'),
   job: z.string().nullable(),
-  skills: z.record(z.string(), thousandths),
-  happiness: thousandths,
-  health: thousandths,
-  reputation: thousandths,
-  energy: thousandths,
-  cycles_alive: z.int().min(0),
-  sheltered: z.boolean(),
-  insolvencies: z.int().min(0),
+  ...CitizenState.shape,
 })
 type EconomyPart = z.infer<typeof EconomyPart>
 

@@ -158,34 +158,27 @@ export const reachMilestone = defineEffect({
   statements: row => insertInto('world_milestones', row, 'ON CONFLICT (agent_id, milestone) DO NOTHING'),
 })
 
+const thousandths = z.int().min(0).max(1000)
+/** What a checkpoint keeps of a citizen, apart from its balance and its job. */
+export const CitizenState = z.object({
+  skills: z.record(z.string(), thousandths),
+  happiness: thousandths,
+  health: thousandths,
+  reputation: thousandths,
+  energy: thousandths,
+  cycles_alive: z.int().min(0),
+  sheltered: z.boolean(),
+  insolvencies: z.int().min(0),
+})
+
 /** Restores a citizen, except its balance, its job and the number of its bets, which determines their luck. */
 export const restoreCitizen = defineEffect({
   name: 'world.restore',
-  schema: z.object({
-    agent_id: z.string(),
-    happiness: z.int(),
-    health: z.int(),
-    reputation: z.int(),
-    energy: z.int(),
-    cycles_alive: z.int(),
-    sheltered: z.boolean(),
-    insolvencies: z.int(),
-    skills: z.record(z.string(), z.int()),
-  }),
+  schema: CitizenState.extend({ agent_id: z.string() }),
   statements: ({ agent_id, skills, ...stats }) => [
     {
-      sql: `UPDATE world_citizens SET happiness = ?, health = ?, reputation = ?, energy = ?, cycles_alive = ?, sheltered = ?,
-            insolvencies = ? WHERE agent_id = ?`,
-      params: [
-        stats.happiness,
-        stats.health,
-        stats.reputation,
-        stats.energy,
-        stats.cycles_alive,
-        stats.sheltered,
-        stats.insolvencies,
-        agent_id,
-      ],
+      sql: `UPDATE world_citizens SET ${Object.keys(stats).map(stat => `${stat} = ?`)} WHERE agent_id = ?`,
+      params: [...Object.values(stats), agent_id],
     },
     { sql: 'DELETE FROM world_skills WHERE agent_id = ?', params: [agent_id] },
     ...Object.entries(skills).map(([skill, level]) => insertInto('world_skills', { agent_id, skill, level })),

@@ -1,18 +1,19 @@
 import { join } from 'node:path'
 import { Agents } from '#core/agents/contract'
-import { type PluginHandle, token } from '#kernel'
+import { type PluginHandle, token, z } from '#kernel'
 import { unlessCode } from '#lib/unless-code'
 import { isoTime } from '#platform/store/contract'
 
 /** Number of bytes read from the end of a journal. */
 const GLANCE = 4_096
 
-export interface JournalHead {
-  agent_id: string
-  bytes: number
-  modified_at: string
-  last_line: string
-}
+export const JournalHead = z.object({
+  agent_id: z.string(),
+  bytes: z.int(),
+  modified_at: z.iso.datetime(),
+  last_line: z.string(),
+})
+export type JournalHead = z.infer<typeof JournalHead>
 
 export const OwnJournals = token<Journals>('identity/journals')
 

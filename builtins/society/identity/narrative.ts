@@ -1,3 +1,4 @@
+import { z } from '#kernel'
 import { sanitizeLine } from '#lib/sanitize'
 import { isoTime } from '#platform/store/contract'
 
@@ -8,25 +9,31 @@ const LONGEST_OBJECTIVE = 110
 /** Number of characters of a chapter's first and last line that its summary quotes. */
 const GLANCE = 48
 
-/** A story and the event up to which it is narrated. */
-export interface Story {
-  /** Sequence number of the last narrated event. */
-  seq: number
-  narrative: string
-  /** Number of lines in the narrative; times and contents of the first and last. */
-  entries: number
-  since: number | null
-  until: number | null
-  first_line: string
-  last_line: string
-}
+const count = z.int().min(0)
+/** Milliseconds, up to the maximum of `Date`. */
+export const time = z.int().min(0).max(8.64e15)
 
-export interface SealedChapter {
-  summary: string
-  entry_count: number
-  started_at: number
-  ended_at: number
-}
+/** A story and the event up to which it is narrated. */
+export const Story = z.object({
+  /** Sequence number of the last narrated event. */
+  seq: count,
+  narrative: z.string(),
+  /** Number of lines in the narrative; times and contents of the first and last. */
+  entries: count,
+  since: time.nullable(),
+  until: time.nullable(),
+  first_line: z.string(),
+  last_line: z.string(),
+})
+export type Story = z.infer<typeof Story>
+
+export const SealedChapter = z.object({
+  summary: z.string(),
+  entry_count: count,
+  started_at: time,
+  ended_at: time,
+})
+export type SealedChapter = z.infer<typeof SealedChapter>
 
 /** An event that gets a narrative line. */
 export interface Happening {

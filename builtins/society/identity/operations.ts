@@ -3,7 +3,7 @@ import { operation, type PluginHandle, z } from '#kernel'
 import { Page, pageOf } from '#lib/list'
 import { pluralize } from '#lib/pluralize'
 import { Identity, IdentityRecord } from './contract.ts'
-import { OwnJournals } from './journals.ts'
+import { JournalHead, OwnJournals } from './journals.ts'
 
 const id = AgentRef
 const errors = [AgentNotFoundError, AmbiguousAgentError]
@@ -22,12 +22,6 @@ const Life = z
     goals_abandoned: z.int(),
   })
   .describe("Summary of an agent's life, including facts from other modules")
-const JournalSummary = z.object({
-  agent_id: z.string(),
-  bytes: z.int(),
-  modified_at: z.iso.datetime(),
-  last_line: z.string(),
-})
 const Journal = z.object({
   agent_id: z.string(),
   text: z.string().describe('Text of the journal; only its end when it is long'),
@@ -119,7 +113,7 @@ export const identityJournals = operation({
   summary: 'List journals, last written first',
   description: 'Includes the size of each journal and the time of its last change.',
   input: Page,
-  output: z.array(JournalSummary),
+  output: z.array(JournalHead),
   http: { method: 'GET', path: '/journals' },
   cli: { usage: 'journals', short: { limit: 'n' } },
   mcp: true,

@@ -12,27 +12,9 @@ import {
 } from '#platform/store/contract'
 import type { IdentityRecord } from './contract.ts'
 import { CHAPTERS, NOTES, OPINIONS, QUESTIONS } from './limits.ts'
-import { EMPTY_STORY, type Story } from './narrative.ts'
+import { EMPTY_STORY, SealedChapter, Story, time } from './narrative.ts'
 
 const agent_id = z.string()
-const count = z.int().min(0)
-/** Milliseconds, up to the maximum of `Date`. */
-const time = z.int().min(0).max(8.64e15)
-const StoryShape = z.object({
-  seq: count,
-  narrative: z.string(),
-  entries: count,
-  since: time.nullable(),
-  until: time.nullable(),
-  first_line: z.string(),
-  last_line: z.string(),
-})
-const ChapterShape = z.object({
-  summary: z.string(),
-  entry_count: count,
-  started_at: time,
-  ended_at: time,
-})
 const NoteShape = z.object({
   at: time,
   kind: z.enum(['opinion', 'worldview', 'question', 'answer']),
@@ -41,16 +23,14 @@ const NoteShape = z.object({
 
 /** The complete stored identity. */
 export const IdentityRow = z.object({
-  story: StoryShape.omit({ seq: true }),
+  story: Story.omit({ seq: true }),
   worldview: z.string(),
-  chapters: z.array(ChapterShape.extend({ n: count })),
+  chapters: z.array(SealedChapter.extend({ n: z.int().min(0) })),
   opinions: z.array(z.object({ domain: z.string(), opinion: z.string(), formed_at: time })),
   questions: z.array(z.object({ question_id: z.string(), question: z.string(), asked_at: time })),
   notes: z.array(NoteShape),
 })
 export type IdentityRow = z.infer<typeof IdentityRow>
-
-const STORY = 'seq, narrative, entries, since, until, first_line, last_line'
 
 /** Returns an agent's view of the world; undefined when it has not stated one. */
 export async function worldviewOf(store: Store, id: string): Promise<string | undefined> {
@@ -180,32 +160,22 @@ const ensureIdentity = (id: string): Statement =>
 /** Appends to the narrative if its revision is unchanged; otherwise does nothing. */
 export const tellStory = defineEffect({
   name: 'identity.tell',
-  schema: z.object({ agent_id, from: z.int(), story: StoryShape, sealed: z.array(ChapterShape) }),
+  schema: z.object({ agent_id, from: z.int(), story: Story, sealed: z.array(SealedChapter) }),
   statements: ({ agent_id: id, from, story, sealed }) => [
     ...(sealed.length > 0 ? sealing(id, from, sealed) : []),
-    {
-      sql: `INSERT INTO identities (agent_id, ${STORY}) SELECT ?, ?, ?, ?, ?, ?, ?, ?
-            WHERE EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)
-            ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
-              since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
-            WHERE identities.seq = ?`,
-      params: [
-        id,
-        story.seq,
-        story.narrative,
-        story.entries,
-        story.since,
-        story.until,
-        story.first_line,
-        story.last_line,
-        id,
-        from,
-      ],
-    },
+    insertIf(
+      'identities',
+      { agent_id: id, ...story },
+      // The last parameter is that of the conflict clause.
+      { where: 'EXISTS (SELECT 1 FROM agents_view WHERE agent_id = ?)', params: [id, from] },
+      `ON CONFLICT (agent_id) DO UPDATE SET seq = excluded.seq, narrative = excluded.narrative, entries = excluded.entries,
+         since = excluded.since, until = excluded.until, first_line = excluded.first_line, last_line = excluded.last_line
+       WHERE identities.seq = ?`,
+    ),
   ],
 })
 
-function sealing(id: string, from: number, sealed: readonly z.infer<typeof ChapterShape>[]): Statement[] {
+function sealing(id: string, from: number, sealed: readonly SealedChapter[]): Statement[] {
   return [
     ensureIdentity(id),
     ...sealed.map(({ summary, entry_count, started_at, ended_at }) => ({
@@ -302,7 +272,7 @@ export const restoreIdentity = defineEffect({
     return [
       ...cleared,
       {
-        sql: `INSERT INTO identities (agent_id, ${STORY}, worldview)
+        sql: `INSERT INTO identities (agent_id, seq, narrative, entries, since, until, first_line, last_line, worldview)
               VALUES (?, (SELECT coalesce(max(seq), 0) FROM events_view WHERE agent_id = ?), ?, ?, ?, ?, ?, ?, ?)`,
         params: [
           id,

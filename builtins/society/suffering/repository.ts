@@ -1,6 +1,15 @@
 import type { NewAgent } from '#core/agents/contract'
 import { z } from '#kernel'
-import { AMONG, countRows, defineEffect, isoTime, jsonList, listColumn, type Store } from '#platform/store/contract'
+import {
+  AMONG,
+  countRows,
+  defineEffect,
+  isoTime,
+  jsonList,
+  listColumn,
+  type Store,
+  type Stored,
+} from '#platform/store/contract'
 import { PersonaFields, type SufferingMoment } from './contract.ts'
 import { PersistedState } from './state/state.ts'
 
@@ -198,15 +207,9 @@ export const recordMoment = defineEffect({
   ],
 })
 
-interface MomentRow {
-  at: number
-  load: number
-  crisis: number
-  mood: string
-  severities: string
-  persona: string
-  base: string
-}
+/** Columns of a moment that hold JSON. */
+type MomentJson = 'severities' | 'persona' | 'base'
+type MomentRow = Stored<Omit<SufferingMoment, MomentJson>, 'at' | 'crisis'> & Record<MomentJson, string>
 
 /** Returns recorded moments, newest first. */
 export async function listMoments(

@@ -9,6 +9,7 @@ import OpenAI from 'openai'
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions'
 import { project } from '../../cli/project.ts'
 import { RunningSvc } from '../../support/cli.ts'
+import { sendJson } from '../../support/model/http.ts'
 import { tempDir } from '../../support/temp.ts'
 import { until } from '../../support/until.ts'
 import { costOf, cpuOf, median, residentOf } from '../measures.ts'
@@ -157,11 +158,7 @@ async function spawnCost(): Promise<Row> {
 /** Spawns agents, one after the other. */
 async function spawn(url: string, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
-    const answer = await fetch(`${url}/agents`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ preset: 'worker' }),
-    })
+    const answer = await fetch(`${url}/agents`, sendJson({ preset: 'worker' }))
     const said = await answer.text()
     if (answer.status !== 201) throw new Error(`POST /agents answered ${answer.status}: ${said}`)
   }

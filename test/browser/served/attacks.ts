@@ -1,12 +1,10 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Store } from '#platform/store/contract'
 import { entriesOf, type OpenApiDocument } from '../../interfaces/rest/document.ts'
 import { startServer } from '../../interfaces/start-server.ts'
+import { httpServer } from '../../support/model/http.ts'
 import { hasChromium, theBrowser, UNSEEN } from '../browser.ts'
 
 type Served = Awaited<ReturnType<typeof startServer>>
@@ -59,12 +57,10 @@ describe.skipIf(!hasChromium)('attacks from the operator’s browser while no ke
 
   /** Opens a page of the attacker, on another host name. */
   async function evilPage(html = '<title>evil</title>'): Promise<Page> {
-    const evil = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end(html))
-    evil.listen(0, '127.0.0.1')
-    await once(evil, 'listening')
-    onTestFinished(() => void evil.close())
+    const evil = await httpServer((_, answer) => answer.setHeader('content-type', 'text/html').end(html))
+    onTestFinished(evil.close)
     const page = await newPage()
-    await page.goto(`http://evil.test:${(evil.address() as AddressInfo).port}/`)
+    await page.goto(evil.url.replace('127.0.0.1', 'evil.test'))
     return page
   }
 

@@ -1,9 +1,9 @@
 import { access, readdir, readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
+import { httpServer } from '../../support/model/http.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 import { svc } from '../../support/vitest/warm.ts'
@@ -95,12 +95,12 @@ describe('a daemon started with --join', () => {
 
   it('takes over the agents of a killed daemon before their leases expire', async () => {
     // Its model accepts requests and never answers.
-    const silent = createServer(({ url }, response) => void (url?.endsWith('/models') && response.end('{"data":[]}')))
-    await new Promise<void>(done => silent.listen(0, '127.0.0.1', done))
-    const { port } = silent.address() as AddressInfo
+    const respond: RequestListener = ({ url }, response) =>
+      void (url?.endsWith('/models') && response.end('{"data":[]}'))
+    await using silent = await httpServer(respond)
     await using dir = await project(FAST)
     const cwd = dir.path
-    const env = { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, SVC_DEFAULT_MODEL: 'openai:held' }
+    const env = { OPENAI_BASE_URL: `${silent.url}/v1`, SVC_DEFAULT_MODEL: 'openai:held' }
     await using first = new RunningSvc(['start', '-p', PRESETS], { cwd, env })
     await first.waitForOutput(UP)
     const leasedAgents = () =>
@@ -117,7 +117,6 @@ describe('a daemon started with --join', () => {
     // A lease lasts 15 s; the second daemon checks every second.
     expect(performance.now() - began).toBeLessThan(8_000)
     expect(await second.end('SIGTERM')).toBe(0)
-    silent.close()
     await svc(['stop'], { cwd })
     await expect(access(join(cwd, '.svc/daemon.pid'))).rejects.toThrow()
   })

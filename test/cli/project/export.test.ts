@@ -1,11 +1,10 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import exporting from '#observability/export/index'
 import { appendEvent, Store } from '#platform/store/contract'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { spawn } from '../../spec/core/models/model-host.ts'
 import { finish, running } from '../../spec/observability/runs-host.ts'
 import { until } from '../../support/index.ts'
@@ -104,9 +103,8 @@ describe('svc export', () => {
   })
 
   it('is sent over HTTP as a file, with a Content-Security-Policy of its own', async () => {
-    const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-    const { hostname, port } = new URL(url)
-    const get = (id: string) => ask({ hostname, port: Number(port), path: `/runs/${id}/export?limit=100` })
+    const { ask } = await listen(home.kernel)
+    const get = (id: string) => ask(`/runs/${id}/export?limit=100`)
     const answer = await get(home.run_id)
     expect(answer.status).toBe(200)
     expect(answer.headers).toMatchObject({

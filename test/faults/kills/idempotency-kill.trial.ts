@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { RunningSvc, svc, tempDir } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 
 describe('a server that is killed before it answers', () => {
   const HOOK = fileURLToPath(new URL('./crash-hook.js', import.meta.url))
@@ -13,12 +14,7 @@ describe('a server that is killed before it answers', () => {
     const serve = async (env: Record<string, string>) => {
       const server = new RunningSvc(['serve', '--port', '0'], { cwd: dir.path, env })
       const [, url] = await server.waitForOutput(/^Dashboard: +(http:\S+)\/$/m)
-      const send = () =>
-        fetch(`${url}/agents`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'idempotency-key': 'k' },
-          body: JSON.stringify({ preset: 'coder' }),
-        })
+      const send = () => fetch(`${url}/agents`, sendJson({ preset: 'coder' }, 'POST', { 'idempotency-key': 'k' }))
       return { server, send }
     }
     const first = await serve({ SVC_CRASH_AT: point, NODE_OPTIONS: `--import=${HOOK}` })

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { keyedRandom } from '#lib/keyed-random'
 import { RunningSvc, until } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 import { Crashing } from './crashing.ts'
 
 export interface KillLoop {
@@ -62,11 +63,7 @@ export async function killLoop({
     const [, url] = await daemon.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
     ready.push(performance.now() - began)
     const write = async (path: string, body: object) => {
-      const answer = await fetch(`${url}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      })
+      const answer = await fetch(`${url}${path}`, sendJson(body))
       if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`)
       return (await answer.json()) as { nudge_id: string }
     }
@@ -95,9 +92,8 @@ export async function killLoop({
 
   await using last = new RunningSvc(words, { cwd, env })
   const [, url] = await last.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)/)
-  const json = { 'content-type': 'application/json' }
   for (const { agent_id } of project.all<{ agent_id: string }>('SELECT agent_id FROM agents')) {
-    await fetch(`${url}/agents/${agent_id}/resume`, { method: 'POST', headers: json, body: '{}' })
+    await fetch(`${url}/agents/${agent_id}/resume`, sendJson({}))
     paused.set(agent_id, false)
   }
   const left = project.active()

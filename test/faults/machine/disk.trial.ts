@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { FAST } from '../../cli/project.ts'
 import { bareEnvironment } from '../../support/cli.ts'
 import { RunningSvc, svc, tempDir, until } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 import Sqlite from '../../support/sqlite.ts'
 import { trialCount } from '../../support/vitest/trial-count.ts'
 
@@ -21,11 +22,7 @@ async function smallDisk(folder: string, size: string) {
 }
 
 async function sendNudge(url: string) {
-  const answer = await fetch(`${url}/agents/coder/nudge`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ message: 'look '.repeat(500) }),
-  })
+  const answer = await fetch(`${url}/agents/coder/nudge`, sendJson({ message: 'look '.repeat(500) }))
   const body = (await answer.json()) as { nudge_id?: string; code?: string }
   return { status: answer.status, ...body }
 }
@@ -57,11 +54,7 @@ describe('a full disk', () => {
       return status !== 202
     })
     expect([...codes]).toEqual(['503 disk_full'])
-    const changed = await fetch(`${url}/config`, {
-      method: 'PATCH',
-      headers: { 'content-type': 'application/json' },
-      body: '{"daemon":{"heartbeat":0.3}}',
-    })
+    const changed = await fetch(`${url}/config`, sendJson({ daemon: { heartbeat: 0.3 } }, 'PATCH'))
     expect(changed.status).toBe(503)
     expect(await changed.json()).toMatchObject({
       code: 'disk_full',

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../../cli/project.ts'
 import { bareEnvironment } from '../../support/cli.ts'
 import { RunningSvc, until } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/svc.js', import.meta.url))
 const SERVE = ['serve', '--with-daemon', '--port', '0', '--profiles', 'coder']
@@ -18,11 +19,7 @@ const statusOf = (url: string) =>
     () => 0,
   )
 const sendNudge = (url: string, agent: string) =>
-  fetch(`${url}/agents/${agent}/nudge`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"message":"look"}',
-  }).then(({ status }) => status)
+  fetch(`${url}/agents/${agent}/nudge`, sendJson({ message: 'look' })).then(({ status }) => status)
 
 describe('the database file', () => {
   it('is noticed when it is removed during use, and nothing is acknowledged until it is back', async () => {
@@ -58,11 +55,7 @@ describe('the configuration file', () => {
     await rm(file)
     expect(await statusOf(`${url}/healthz`)).toBe(200)
     const patch = async () => {
-      const answer = await fetch(`${url}/config`, {
-        method: 'PATCH',
-        headers: { 'content-type': 'application/json' },
-        body: '{"daemon":{"heartbeat":0.3}}',
-      })
+      const answer = await fetch(`${url}/config`, sendJson({ daemon: { heartbeat: 0.3 } }, 'PATCH'))
       return { status: answer.status, text: await answer.text() }
     }
     // The file lacks the settings in force: a change would lose them.

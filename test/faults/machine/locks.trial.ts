@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { FAST, project } from '../../cli/project.ts'
 import { RunningSvc, svc } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 
 /** Starts another process that holds the write lock for this time. */
 async function lock(root: string, ms: number) {
@@ -23,11 +24,7 @@ async function timeRequest(url: string, init?: RequestInit) {
 }
 
 const nudge = (url: string, agent: string, message = 'look') =>
-  timeRequest(`${url}/agents/${agent}/nudge`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ message }),
-  })
+  timeRequest(`${url}/agents/${agent}/nudge`, sendJson({ message }))
 
 /** Repeats a request while something else is in progress. @returns the response times, the longest last */
 async function meanwhile(url: string, other: Promise<unknown>): Promise<number[]> {

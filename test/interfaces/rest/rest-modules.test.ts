@@ -73,13 +73,8 @@ it('plugins are listed with what they registered, and a failed one with its full
 })
 
 it('a time is accepted in any zone, and the error for anything else shows the format', async () => {
-  const { ask } = await startServer()
-  const grant = (until: string) =>
-    ask('/approval-rules', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ tool_name: 'file_write', until }),
-    })
+  const { ask, send } = await startServer()
+  const grant = (until: string) => send('/approval-rules', { tool_name: 'file_write', until })
   const since = (path: string) => (time: string) => ask(`${path}?${new URLSearchParams({ since: time })}`)
   for (const answer of [since('/spending'), since('/messages/graph'), grant]) {
     for (const time of ['2090-01-31T18:00:00Z', '2090-01-31T18:00:00+01:00']) {

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { modelServer, RunningSvc, refuse, tempDir, text } from '../../support/index.ts'
+import { sendJson } from '../../support/model/http.ts'
 import Database from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 import { svc } from '../../support/vitest/warm.ts'
@@ -247,11 +248,7 @@ it('files in .svc are accessible to their owner only', async () => {
     cwd: dir.path,
   })
   const url = (await server.waitForOutput(/(http:\/\/127\.0\.0\.1:\d+)\/$/m))[1]
-  const patched = await fetch(`${url}/config`, {
-    method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
-    body: '{"daemon":{"heartbeat":5}}',
-  })
+  const patched = await fetch(`${url}/config`, sendJson({ daemon: { heartbeat: 5 } }, 'PATCH'))
   expect(patched.status).toBe(200)
   const mode = async (path: string) => ((await stat(join(dir.path, path))).mode & 0o777).toString(8)
   expect(await Promise.all(['.svc', '.svc/config.yaml', '.svc/svc.db'].map(mode))).toEqual(['700', '600', '600'])

@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { type Address, Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { openKernel } from '../../../embed/compose.ts'
-import type { Clock, PluginDefinition } from '../../../kernel/index.ts'
+import type { Clock, Kernel, PluginDefinition } from '../../../kernel/index.ts'
 
 export interface Answer {
   status: number
@@ -54,19 +54,31 @@ export async function startRestServer(
     log: { write: line => log.push(line) },
   })
   onTestFinished(() => kernel.close())
-  const listening = await kernel.use(Rest).listen(options.at ?? { host: '127.0.0.1', port: 0 })
-  const { hostname, port } = new URL(listening.url)
+  const server = await listen(kernel, options.at)
   return {
     kernel,
     root,
     log,
+    ...server,
+    /** Sends raw bytes and returns all that is received until the server closes the connection. */
+    raw: (bytes: string) => raw(server.port, bytes),
+  }
+}
+
+/** Makes a kernel listen, on a free port by default. */
+export async function listen(kernel: Pick<Kernel, 'use'>, at: Address = { host: '127.0.0.1', port: 0 }) {
+  const listening = await kernel.use(Rest).listen(at)
+  const { url } = listening
+  const { hostname, port } = new URL(url)
+  return {
     listening,
-    url: listening.url,
+    url,
     port: Number(port),
     /** Sends one request on its own connection. */
     ask: (path: string, asked: Ask = {}) => ask({ hostname, port, path, ...asked }),
-    /** Sends raw bytes and returns all that is received until the server closes the connection. */
-    raw: (bytes: string) => raw(Number(port), bytes),
+    /** Sends a body by POST, and without one a GET. */
+    send: (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      ask({ hostname, port, path, method: body === undefined ? 'GET' : 'POST', body, headers }),
   }
 }
 

@@ -4,14 +4,13 @@ import { describe, expect, it } from 'vitest'
 import agents from '#core/agents/index'
 import models from '#core/models/index'
 import profiles from '#core/profiles/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { describeEvent } from '#lib/event-text'
 import events from '#observability/events/index'
 import { Journal } from '#observability/events/journal'
 import { appendEvent, type EventEnvelope, Store } from '#platform/store/contract'
 import store from '#platform/store/index'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { ask, listen } from '../../interfaces/rest/rest-server.ts'
 import { sse } from '../../interfaces/sse.ts'
 import { type TestHost, type TestHostOptions, tempDir, testHost, until } from '../../support/index.ts'
 
@@ -21,8 +20,7 @@ const ALL_MODULES = [...MODULES, events, rest]
 /** Starts a test host with an HTTP server, on the system clock. */
 async function startServer(options: TestHostOptions = {}) {
   const home = await testHost({ builtins: ALL_MODULES, roles: ['server'], clock: 'system', ...options })
-  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  return Object.assign(home, { url, port: Number(new URL(url).port) })
+  return Object.assign(home, await listen(home.kernel))
 }
 
 const happen = ({ kernel }: TestHost, n: number, agent_id: string | null = 'a-1', type = 'tested') =>

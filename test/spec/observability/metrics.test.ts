@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin } from '#kernel'
 import { systemPorts } from '#lib/system-ports'
@@ -9,7 +8,7 @@ import metrics from '#observability/metrics/index'
 import { LoopLag } from '#observability/metrics/machine'
 import daemon from '#platform/daemon/index'
 import { Store } from '#platform/store/contract'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { allBehind, rowsBehind, writeDirectly } from '../../support/direct-access.ts'
 import {
   fault,
@@ -52,8 +51,7 @@ async function startServer(options: TestHostOptions = {}) {
     ...options,
     builtins: [rest, daemon, metrics, ...(options.builtins ?? [])],
   })
-  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const get = (path: string) => ask({ hostname, port, path })
+  const { ask: get } = await listen(home.kernel)
   return Object.assign(home, { get, scrape: async () => samplesOf((await get('/metrics')).text) })
 }
 

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Operations } from '#kernel'
 import notifications from '#observability/notifications/index'
@@ -11,6 +9,7 @@ import { appendEvent, Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
 import { project } from '../../cli/project.ts'
 import { RunningSvc, runHeartbeat, svc, type TestHost, testHost, until } from '../../support/index.ts'
+import { httpServer } from '../../support/model/http.ts'
 import { AGENT_MODULES, rows, spawn } from '../core/models/model-host.ts'
 
 interface Received {
@@ -22,20 +21,13 @@ interface Received {
 async function receiver() {
   const received: Received[] = []
   const answers = { status: 200 }
-  const server = createServer(async (request, response) => {
+  const { url, close } = await httpServer(async (request, response) => {
     let body = ''
     for await (const part of request) body += part
     received.push({ type: request.headers['content-type'], body })
     response.writeHead(answers.status, { location: '/elsewhere' }).end('ok')
   })
-  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as AddressInfo
-  return {
-    received,
-    answers,
-    url: `http://127.0.0.1:${port}/hook`,
-    [Symbol.asyncDispose]: () => new Promise<void>(done => server.close(() => done())),
-  }
+  return { received, answers, url: `${url}/hook`, [Symbol.asyncDispose]: close }
 }
 
 let hook: Awaited<ReturnType<typeof receiver>>

@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { httpServer } from '../../support/model/http.ts'
 
 /** The protobuf reader of the official packages, loaded on demand. */
 interface Reader {
@@ -134,7 +133,7 @@ export async function collector(): Promise<Collector> {
     requests: [],
     answer: 200,
   }
-  const server = createServer(async (request, response) => {
+  const { url, close } = await httpServer(async (request, response) => {
     const parts: Buffer[] = []
     for await (const part of request) parts.push(part as Buffer)
     const { url: path = '', headers } = request
@@ -152,12 +151,5 @@ export async function collector(): Promise<Collector> {
     }
     response.writeHead(collector.answer, { 'content-type': 'application/x-protobuf' }).end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  collector.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const close = async () => {
-    server.closeAllConnections()
-    await new Promise(done => server.close(done))
-  }
-  return Object.assign(collector, { close })
+  return Object.assign(collector, { url, close })
 }

@@ -1,9 +1,9 @@
-import { Rest } from '#interfaces/rest/contract'
 import { definePlugin, z } from '#kernel'
 import { Recordings } from '#observability/recordings/contract'
 import { Daemon } from '#platform/daemon/contract'
 import { tool } from '#tools/toolkits/contract'
 import { BUILTINS } from '../../../builtins/index.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import {
   fault,
   type ModelServerRequest,
@@ -74,15 +74,8 @@ export async function testHostWithRecordings(
       ...options.env,
     },
   })
-  const rest = await home.kernel.use(Rest).listen({ port: 0, host: '127.0.0.1' })
-  const ask = async (method: string, path: string, body?: unknown) => {
-    const answer = await fetch(new URL(path, rest.url), {
-      method,
-      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-    })
-    const said = await answer.text()
-    return said === '' ? undefined : JSON.parse(said)
-  }
+  const { ask: request } = await listen(home.kernel)
+  const ask = async (method: string, path: string, body?: unknown) => (await request(path, { method, body })).json
   const close = home.close.bind(home)
   return Object.assign(home, {
     ask,

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import metrics from '#observability/metrics/index'
 import telemetry from '#observability/telemetry/index'
 import { FAST, project } from '../../cli/project.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { bareEnvironment } from '../../support/cli.ts'
 import { refuse, text, toolCall, until } from '../../support/index.ts'
 import { asksForGoal, spawn, WORKER } from '../core/models/model-host.ts'
@@ -120,12 +120,8 @@ describe('telemetry', () => {
       const reached = until(home, 'goal_completed')
       home.kernel.heartbeat.start()
       await reached
-      const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-      const answer = await fetch(`${url}/agents/${agent}/tasks`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', traceparent },
-        body: JSON.stringify({ instruction: 'say hello' }),
-      })
+      const { send } = await listen(home.kernel)
+      const answer = await send(`/agents/${agent}/tasks`, { instruction: 'say hello' }, { traceparent })
       expect(answer.status).toBe(200)
       await run(home, agent, 'fail now')
       await until(() => taker.points.some(({ metric }) => metric === 'svc_agents_idle'))

@@ -1,11 +1,10 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations, z } from '#kernel'
 import settings from '#platform/settings/index'
-import { ask, startRestServer } from '../../interfaces/rest/rest-server.ts'
+import { listen, startRestServer } from '../../interfaces/rest/rest-server.ts'
 import { memoryScheduler, runHeartbeat, testHost, until } from '../../support/index.ts'
 
 const shop = definePlugin({
@@ -33,9 +32,7 @@ async function withDaemon(config: string) {
     roles: ['server', 'daemon'],
     config,
   })
-  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const request = (path: string, more: Parameters<typeof ask>[0] = {}) => ask({ hostname, port, path, ...more })
-  return Object.assign(home, { ask: request })
+  return Object.assign(home, await listen(home.kernel))
 }
 
 it("GET /config shows persisted and effective values, and live ones only in the daemon's process", async () => {
@@ -292,9 +289,8 @@ it('PATCH /config sets the key that a plugin file waits for, and checks it by it
   const source = `import { definePlugin, z } from 'svc'
 export default definePlugin({ name: 'waits', config: z.object({ city: z.string().min(2), n: z.number().default(1) }), setup() {} })`
   await using home = await testHost({ builtins: [rest, settings], roles: ['server'], plugins: { 'waits.ts': source } })
-  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const set = (values: unknown) =>
-    ask({ hostname, port, path: '/config', method: 'PATCH', body: { plugins: { config: { waits: values } } } })
+  const { ask } = await listen(home.kernel)
+  const set = (values: unknown) => ask('/config', { method: 'PATCH', body: { plugins: { config: { waits: values } } } })
   const state = () => home.kernel.host.list().find(({ name }) => name === 'waits')?.state
   expect(state()).toBe('failed')
   expect((await set({ citi: 'Oslo' })).json.detail).toMatch(
@@ -304,7 +300,7 @@ export default definePlugin({ name: 'waits', config: z.object({ city: z.string()
   expect((await set({ city: 'Oslo' })).json.reload).toEqual({ 'plugins.config.waits.city': 'applied' })
   await home.kernel.host.apply()
   expect(state()).toBe('live')
-  expect((await ask({ hostname, port, path: '/config' })).json.effective.plugins.config.waits).toEqual({
+  expect((await ask('/config')).json.effective.plugins.config.waits).toEqual({
     city: 'Oslo',
     n: 1,
   })

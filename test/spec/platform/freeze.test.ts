@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, type Events } from '#kernel'
 import { Freeze } from '#platform/daemon/contract'
@@ -7,7 +6,7 @@ import daemon from '#platform/daemon/index'
 import { PHASES, SchedulerToken } from '#platform/heartbeat/contract'
 import { Store } from '#platform/store/contract'
 import { project } from '../../cli/project.ts'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import {
   type ModelServerRequest,
   RunningSvc,
@@ -55,9 +54,8 @@ async function startServer(options: TestHostOptions = {}) {
     ...options,
     builtins: [rest, daemon, seen.plugin, ...(options.builtins ?? [])],
   })
-  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const post = (path: string) => ask({ hostname, port, path, method: 'POST' })
-  return Object.assign(home, { seen, post, get: (path: string) => ask({ hostname, port, path }) })
+  const { ask } = await listen(home.kernel)
+  return Object.assign(home, { seen, post: (path: string) => ask(path, { method: 'POST' }), get: ask })
 }
 
 const calls = ({ server }: { server: { bill: readonly unknown[] } }) => server.bill.length

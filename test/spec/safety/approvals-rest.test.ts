@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { toolCall, until } from '../../support/index.ts'
 import { spawn } from '../core/models/model-host.ts'
 import {
@@ -15,16 +15,7 @@ import {
 /** Starts a test host with approvals and an HTTP server, and waits for one pending call. */
 async function listening(list: Step[] = [toolCall('send', { to: 'ann' }), finish()]) {
   const home = await testHostWithApprovals(list, { builtins: [rest] })
-  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  const ask = async (path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const answer = await fetch(url + path, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
-    return { status: answer.status, headers: answer.headers, json: (await answer.json()) as any }
-  }
+  const { send: ask, url } = await listen(home.kernel)
   const waiting = await waitForPendingCall(home)
   return Object.assign(home, { ask, url, waiting, path: `/agents/${home.id}/approvals/${waiting.approval_id}` })
 }
@@ -47,8 +38,8 @@ describe('GET /approvals', () => {
     expect(times).toEqual([...times].sort())
     const window = await home.ask('/approvals?limit=2&offset=1')
     expect(window.json).toEqual(all.json.slice(1))
-    expect(window.headers.get('x-total-count')).toBe('3')
-    expect((await home.ask('/approvals?limit=2')).headers.get('link')).toContain('offset=2')
+    expect(window.headers['x-total-count']).toBe('3')
+    expect((await home.ask('/approvals?limit=2')).headers.link).toContain('offset=2')
     expect((await home.ask('/approvals?limit=2&offset=99')).json).toEqual([])
     for (const limit of ['0', '-1', '1001', 'abc'])
       expect((await home.ask(`/approvals?limit=${limit}`)).status).toBe(422)

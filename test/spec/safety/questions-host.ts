@@ -1,7 +1,7 @@
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import type { Question } from '#safety/questions/contract'
 import questions from '#safety/questions/index'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { type ModelServer, type TestHostOptions, toolCall, until, waitUntilIdle } from '../../support/index.ts'
 import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { results, type Step, steps } from './approvals-host.ts'
@@ -19,16 +19,7 @@ export async function asking(list: Step[], options: TestHostOptions = {}) {
     ...options,
     builtins: [questions, rest, ...(options.builtins ?? [])],
   })
-  const { url } = await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })
-  const request = async (path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const answer = await fetch(url + path, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    // biome-ignore lint/suspicious/noExplicitAny: what a test expects of it is its own business.
-    return { status: answer.status, json: (await answer.json()) as any }
-  }
+  const { send: request } = await listen(home.kernel)
   const open = async () => (await request('/questions')).json as Question[]
   /** Waits until a question is open and the agent is idle. */
   const asked = async (): Promise<Question> => {

@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CheckpointParts } from '#core/checkpoints/contract'
 import memory from '#core/memory/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, Operations } from '#kernel'
 import { appendEvent, Store } from '#platform/store/contract'
@@ -13,7 +12,7 @@ import { type IdentityRecord, LifeSummaries, NarrativeSources } from '#society/i
 import identity from '#society/identity/index'
 import { EMPTY_STORY, narrateHappenings } from '#society/identity/narrative'
 import { identityText } from '#society/identity/prompt'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { writeDirectly } from '../../support/direct-access.ts'
 import {
   type Answer,
@@ -264,8 +263,7 @@ describe("an agent's identity", () => {
 
   it('can be read as a biography, with facts from other modules, over HTTP too', async () => {
     const { id, kernel } = home
-    const { hostname, port } = new URL((await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-    const get = (path: string) => ask({ hostname, port, path })
+    const { ask: get } = await listen(kernel)
     const page = await get(`/agents/${id}/biography`)
     expect(page.headers['content-type']).toContain('text/markdown')
     for (const heading of [

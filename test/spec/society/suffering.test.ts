@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Agents } from '#core/agents/contract'
 import { CheckpointParts } from '#core/checkpoints/contract'
 import memory from '#core/memory/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, type Events, z } from '#kernel'
 import { describeEvent } from '#lib/event-text'
@@ -17,7 +16,7 @@ import { LifeSummaries } from '#society/identity/contract'
 import { Moods, Stressors, Suffering, type SufferingMoment, type SufferingState } from '#society/suffering/contract'
 import suffering from '#society/suffering/index'
 import { plotOf } from '#society/suffering/plot'
-import { ask } from '../../interfaces/rest/rest-server.ts'
+import { listen } from '../../interfaces/rest/rest-server.ts'
 import { writeDirectly } from '../../support/direct-access.ts'
 import {
   HeldClock,
@@ -172,8 +171,7 @@ describe('the suffering of a running agent', () => {
     expect(level).not.toBe('calm')
     expect(shown.mood).toBe(mood)
     expect(shown.persona).toMatchObject({ base: { happiness: 0.7 } })
-    const { hostname, port } = new URL((await kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-    const get = (path: string) => ask({ hostname, port, path })
+    const { ask: get } = await listen(kernel)
     const answer = await get(`/agents/${id}/suffering?limit=2`)
     expect(answer.status).toBe(200)
     expect(answer.json).toMatchObject({ agent_id: id, load: (shown.suffering as SufferingState).load })

@@ -1,29 +1,28 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import net from '#safety/net/index'
 import { pageOf } from '#safety/net/page'
 import knowledge from '#tools/toolkits/knowledge/index'
 import links from '#tools/toolkits/links/index'
+import { type HttpServer, httpServer } from '../../support/model/http.ts'
 import { remembering } from '../core/memory/memory-host.ts'
 import { use } from '../use.ts'
 
-let server: Server
+let server: HttpServer
 let site = ''
 let asked: string[] = []
 let answer: RequestListener
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = await httpServer((request, response) => {
     asked.push(request.url ?? '')
     answer(request, response)
   })
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-  site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  site = server.url
 })
-afterAll(() => new Promise(closed => server.close(closed)))
+afterAll(() => server.close())
 beforeEach(() => {
   asked = []
 })

@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, stat, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Sandbox } from '#safety/sandbox/contract'
@@ -10,6 +8,7 @@ import { Toolkits } from '#tools/toolkits/contract'
 import file from '#tools/toolkits/file/index'
 import shell from '#tools/toolkits/shell/index'
 import { toolCall, until } from '../../support/index.ts'
+import { httpServer } from '../../support/model/http.ts'
 import {
   decide,
   finish,
@@ -377,10 +376,7 @@ describe.runIf(hasWall)('the sandbox', () => {
   it('hides files, processes, sockets and the network of the host from a program', async () => {
     await open({ shell_allow_dev_commands: true })
     await symlink('/etc/shadow', join(home.workspace, 'shadow'))
-    const server = createServer((_request, response) => response.end('reached'))
-    await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-    onTestFinished(() => void server.close())
-    const { port } = server.address() as AddressInfo
+    await using server = await httpServer((_request, response) => response.end('reached'))
     expect(await run(`env cat ${home.root}/outside/secret.txt`)).toContain('No such file')
     expect(await run(`env ls ${home.root}`)).not.toContain('outside')
     expect(await run('env cat /etc/shadow')).toContain('No such file')
@@ -390,7 +386,7 @@ describe.runIf(hasWall)('the sandbox', () => {
     expect(await run('env grep -c processes /proc/self/status /proc/1/cmdline')).not.toContain('vitest')
     expect(await run(`env ls /proc/${process.pid}`)).toContain('No such file')
     expect(await run(`env grep CapEff /proc/self/status`)).toContain('0000000000000000')
-    expect(await run(`curl -s -m 2 http://127.0.0.1:${port}/`)).not.toContain('reached')
+    expect(await run(`curl -s -m 2 ${server.url}/`)).not.toContain('reached')
     expect(await run(`env sh -c "echo x > made && cat made"`)).toBe('x\n[exit code 0]')
     expect(await run('printf "b\\na\\n" > two && sort two | head -n 1; echo $?')).toBe('a\n0\n[exit code 0]')
     expect(await run('cat m*e')).toBe('x\n[exit code 0]')

@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { DoctorChecks } from '#lib/doctor-check'
@@ -18,23 +17,23 @@ import {
   until,
   waitUntilIdle,
 } from '../../support/index.ts'
+import { type HttpServer, httpServer } from '../../support/model/http.ts'
 import { asksForGoal, spawn, testHostWithModel } from '../core/models/model-host.ts'
 import { use } from '../use.ts'
 
-let server: Server
+let server: HttpServer
 let site = ''
 let asked: IncomingMessage[] = []
 let answer: RequestListener
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = await httpServer((request, response) => {
     asked.push(request)
     answer(request, response)
   })
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-  site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  site = server.url
 })
-afterAll(() => new Promise(closed => server.close(closed)))
+afterAll(() => server.close())
 beforeEach(() => {
   asked = []
 })
@@ -319,12 +318,11 @@ describe('a web search', () => {
   })
 
   it('does not send its key to a server that it is redirected to', async () => {
-    const other = createServer((request, response) => {
+    await using other = await httpServer((request, response) => {
       asked.push(request)
       respondWith('{"results":[]}', 'application/json')(request, response)
     })
-    await new Promise<void>(listening => other.listen(0, '127.0.0.1', listening))
-    const host = `127.0.0.1:${(other.address() as AddressInfo).port}`
+    const { host } = other
     await using home = await testHost({
       builtins: [net, web],
       clock: 'system',
@@ -338,7 +336,6 @@ describe('a web search', () => {
     })
     answer = (_, response) => void response.writeHead(302, { location: `http://${host}/` }).end()
     await use(home, 'web_search', { query: 'storks' })
-    other.close()
     expect(asked.map(({ headers }) => headers['x-subscription-token'])).toEqual(['k-2', undefined])
   })
 })

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
+import { httpServer } from './http.ts'
 import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
+import { blockEvents, type StreamedEvent } from './messages-wire.ts'
 
 interface MessagesRequest {
   headers: IncomingMessage['headers']
@@ -44,7 +45,6 @@ export interface MessagesServer {
 export async function messagesServer(...replies: MessagesReply[]): Promise<MessagesServer> {
   const queue = [...replies]
   const requests: MessagesRequest[] = []
-  const sockets = new Set<Socket>()
 
   const answer = async (incoming: IncomingMessage, response: ServerResponse) => {
     const body = JSON.parse(await textOf(incoming)) as MessagesRequestBody
@@ -57,29 +57,14 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
     return body.stream ? stream(response, body, reply) : sendWhole(response, body, reply)
   }
 
-  const server = createServer((incoming, response) => {
+  const { url, close } = await httpServer((incoming, response) => {
     response.on('error', () => {})
     if (incoming.method !== 'POST' || incoming.url?.split('?')[0] !== '/v1/messages') {
       return refuse(response, { status: 404, type: 'not_found_error', message: `${incoming.method} ${incoming.url}` })
     }
     answer(incoming, response).catch(error => refuse(response, { status: 500, type: 'api_error', message: `${error}` }))
   })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests,
-    enqueue: (...more) => void queue.push(...more),
-    async close() {
-      const closed = new Promise<void>(resolve => server.close(() => resolve()))
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  return { url, requests, enqueue: (...more) => void queue.push(...more), close }
 }
 
 const USAGE = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }
@@ -105,44 +90,24 @@ function sendWhole(response: ServerResponse, { model }: MessagesRequestBody, ans
 
 function stream(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (type: string, data: object) =>
-    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`)
+  const send = (event: StreamedEvent) => void response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   const { output_tokens, ...input } = { ...USAGE, ...answer.usage }
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: [], stop_reason: null }
-  send('message_start', { message: { ...message, stop_sequence: null, usage: { ...input, output_tokens: 1 } } })
-  send('ping', {})
-  for (const [index, block] of blocksOf(answer).entries()) sendBlock(send, index, block)
+  const usage = { ...input, output_tokens: 1 }
+  send({ type: 'message_start', message: { ...message, stop_sequence: null, usage } })
+  send({ type: 'ping' })
+  blocksOf(answer)
+    .flatMap((block, index) => blockEvents(index, block))
+    .forEach(send)
   if (answer.breaks === 'cut') return void response.end()
   if (answer.breaks) {
-    send('error', { error: { type: answer.breaks, message: 'Overloaded' } })
+    send({ type: 'error', error: { type: answer.breaks, message: 'Overloaded' } })
     return void response.end()
   }
-  send('message_delta', { delta: { stop_reason: reasonOf(answer), stop_sequence: null }, usage: { output_tokens } })
-  send('message_stop', {})
+  const delta = { stop_reason: reasonOf(answer), stop_sequence: null }
+  send({ type: 'message_delta', delta, usage: { output_tokens } })
+  send({ type: 'message_stop' })
   response.end()
-}
-
-function sendBlock(
-  send: (type: string, data: object) => void,
-  index: number,
-  { type, text, thinking, input, ...rest }: Record<string, unknown>,
-): void {
-  const begun = { text: { text: '' }, thinking: { thinking: '', signature: '' }, tool_use: { ...rest, input: {} } }
-  send('content_block_start', { index, content_block: { type, ...begun[type as keyof typeof begun] } })
-  const said = String(type === 'tool_use' ? JSON.stringify(input) : (text ?? thinking))
-  const half = Math.ceil(said.length / 2)
-  for (const piece of [said.slice(0, half), said.slice(half)].filter(Boolean)) {
-    const delta = {
-      text: { type: 'text_delta', text: piece },
-      thinking: { type: 'thinking_delta', thinking: piece },
-      tool_use: { type: 'input_json_delta', partial_json: piece },
-    }[type as 'text' | 'thinking' | 'tool_use']
-    send('content_block_delta', { index, delta })
-  }
-  if (type === 'thinking') {
-    send('content_block_delta', { index, delta: { type: 'signature_delta', signature: rest.signature } })
-  }
-  send('content_block_stop', { index })
 }
 
 function refuse(response: ServerResponse, { status, type, message, headers = {} }: MessagesRefusal): void {

@@ -3,6 +3,8 @@ import type { Answer } from './model-server.ts'
 import { type ModelRequestBody, type Refusal, refuse, tokensIn } from './wire-rules.ts'
 
 type Block = Record<string, unknown>
+/** An event of a stream. */
+export type StreamedEvent = Block & { type: string }
 
 /** Converts a request of Anthropic's Messages API to OpenAI's chat completions, so that one script reads both. */
 export function asChat({
@@ -85,7 +87,10 @@ export function endOfMessage({ finish_reason, tool_calls }: Answer): { stop_reas
 }
 
 /** The events of one block, its content in two pieces. */
-export function blockEvents(index: number, { type, text, thinking, signature, input, ...rest }: Block): object[] {
+export function blockEvents(
+  index: number,
+  { type, text, thinking, signature, input, ...rest }: Block,
+): StreamedEvent[] {
   const begun = { text: { text: '' }, thinking: { thinking: '', signature: '' }, tool_use: { ...rest, input: {} } }
   const said = String(type === 'tool_use' ? JSON.stringify(input) : (text ?? thinking))
   const half = Math.ceil(said.length / 2)

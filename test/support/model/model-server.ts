@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
+import { httpServer } from './http.ts'
 import type { MessagesRequestBody } from './messages-rules.ts'
 import { asChat, blockEvents, blocksOf, endOfMessage, messagesRefusal } from './messages-wire.ts'
 import {
@@ -217,7 +217,6 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
   const refusals: Refusal[] = []
   const waiting: (() => void)[] = []
   const arrivals = new Set<() => void>()
-  const sockets = new Set<Socket>()
 
   const settle = async (reply: Reply): Promise<Exclude<Reply, Barrier>> => {
     if (reply.kind !== 'barrier') return reply
@@ -264,7 +263,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
     await (messages ? sendMessage : sendAnswer)(response, body, reply, entry)
   }
 
-  const server = createServer((incoming, response) => {
+  const { url: origin, close } = await httpServer((incoming, response) => {
     response.on('error', () => {})
     const path = new URL(incoming.url ?? '/', 'http://localhost').pathname
     const page = incoming.method === 'GET' ? options.pages?.[path] : undefined
@@ -278,22 +277,7 @@ export async function modelServer(options: ModelServerOptions = {}): Promise<Mod
       return sendRefusal(response, refuse(404, `no such route: ${incoming.method} ${path}`))
     }
     chat(incoming, response, path).catch(error => sendRefusal(response, refuse(500, `the script failed: ${error}`)))
-  })
-  server.on('connection', socket => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(options.port ?? 0, '127.0.0.1', resolve)
-  })
-
-  const close = async () => {
-    const closed = new Promise<void>(resolve => server.close(() => resolve()))
-    for (const socket of sockets) socket.destroy()
-    await closed
-  }
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }, options.port)
   return {
     url: `${origin}/v1`,
     origin,
@@ -387,7 +371,7 @@ async function sendMessage(response: ServerResponse, body: ModelRequestBody, ans
     ...content.flatMap((block, index) => blockEvents(index, block)),
     { type: 'message_delta', delta: end, usage: { output_tokens } },
     { type: 'message_stop' },
-  ] as { type: string }[]
+  ]
   for (const event of events) await write(response, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   response.end()
 }

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '#kernel'
+import { type Clock, type Log, z } from '#kernel'
 import { ModelError } from '../contract.ts'
 import { ProviderStatistics } from './provider-statistics.ts'
 
@@ -14,20 +14,19 @@ export interface GovernorSettings {
   breaker_cooldown: number
 }
 
-export interface GovernorState {
-  /** `open`: the provider is not called; `half_open`: one trial attempt may be made, or is in progress. */
-  breaker: 'closed' | 'open' | 'half_open'
-  /** Number of failed attempts in a row. */
-  failures: number
-  last_failure: string | null
-  /** Time until an open breaker lets an attempt pass, in milliseconds. */
-  retry_in_ms: number | null
-  /** Time until an overloaded provider may be called again, in milliseconds. */
-  backing_off_ms: number
-  in_flight: number
-  waiting: number
-  max_concurrent: number
-}
+export const GovernorState = z.object({
+  breaker: z
+    .enum(['closed', 'open', 'half_open'])
+    .describe('`open`: suspended after failures; `half_open`: the next attempt is a trial'),
+  failures: z.int().describe('Number of consecutive failed attempts'),
+  last_failure: z.string().nullable(),
+  retry_in_ms: z.int().nullable().describe('Milliseconds until an open breaker lets a call through'),
+  backing_off_ms: z.int().describe('Milliseconds until an overloaded provider may be called again'),
+  in_flight: z.int(),
+  waiting: z.int(),
+  max_concurrent: z.int().describe('Maximum number of concurrent attempts; 0 sets no limit'),
+})
+export type GovernorState = z.infer<typeof GovernorState>
 
 /** What concerns a call while it waits for others because of `max_concurrent`. */
 export interface Queue {

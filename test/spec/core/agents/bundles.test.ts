@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type BundlePart, BundleParts, type ImportedAgent } from '#core/checkpoints/contract'
 import { Memory } from '#core/memory/contract'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, z } from '#kernel'
 import { Alarms, Schedules } from '#platform/schedules/contract'
 import { Store } from '#platform/store/contract'
-import { ask } from '../../../interfaces/rest/rest-server.ts'
+import { listen } from '../../../interfaces/rest/rest-server.ts'
 import type { TestHost } from '../../../support/index.ts'
 import { detail, goalsOf, spawn } from '../models/model-host.ts'
 import { keeping, leaveTraces, standing } from './checkpoints-host.ts'
@@ -311,10 +310,10 @@ describe('a bundle from an untrusted source', () => {
 it('a bundle is exported, imported and refused over HTTP', async () => {
   await using home = await keeping({ builtins: [rest], roles: ['server'] })
   const id = await settledLife(home)
-  const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
-  const read = await ask({ hostname, port, path: `/agents/${id}/bundle` })
+  const { ask, send } = await listen(home.kernel)
+  const read = await ask(`/agents/${id}/bundle`)
   expect(read).toMatchObject({ status: 200, json: { format: 'svc-agent', version: 1 } })
-  const post = (body: unknown) => ask({ hostname, port, method: 'POST', path: '/bundles', body })
+  const post = (body: unknown) => send('/bundles', body)
   const made = await post({ bundle: read.json })
   expect(made.status).toBe(201)
   expect(made.headers.location).toBe(`/agents/${made.json.agent_id}`)
@@ -325,6 +324,6 @@ it('a bundle is exported, imported and refused over HTTP', async () => {
   })
   expect((await post({ bundle: 'a file name' })).status).toBe(422)
   expect((await post({ bundle: { ...read.json, more: 'x'.repeat(2_000_000) } })).status).toBe(413)
-  expect((await ask({ hostname, port, path: '/agents/nobody/bundle' })).status).toBe(404)
+  expect((await ask('/agents/nobody/bundle')).status).toBe(404)
   expect(await readFile(join(home.root, 'profiles/worker.yaml'), 'utf8')).toContain('does what the script says')
 })

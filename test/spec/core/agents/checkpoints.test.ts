@@ -9,7 +9,6 @@ import {
   type CheckpointSummary,
 } from '#core/checkpoints/contract'
 import checkpoints from '#core/checkpoints/index'
-import { Rest } from '#interfaces/rest/contract'
 import rest from '#interfaces/rest/index'
 import { definePlugin, z } from '#kernel'
 import daemon from '#platform/daemon/index'
@@ -17,7 +16,7 @@ import { Retention } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import { type EventEnvelope, Store, setValue } from '#platform/store/contract'
 import { tool } from '#tools/toolkits/contract'
-import { ask } from '../../../interfaces/rest/rest-server.ts'
+import { listen } from '../../../interfaces/rest/rest-server.ts'
 import { ageIn, namesIn, ON_POSTGRES, textBehind } from '../../../support/direct-access.ts'
 import { runHeartbeat, type TestHost, tempDir, toolCall, until, waitUntilIdle } from '../../../support/index.ts'
 import { together } from '../../../support/model/model-server.ts'
@@ -431,9 +430,9 @@ describe('checkpoints over HTTP', () => {
   it('are taken, listed, shown, compared, restored and deleted', async () => {
     await using home = await keeping({ builtins: [rest], roles: ['server'] })
     const id = await spawn(home)
-    const { hostname, port } = new URL((await home.kernel.use(Rest).listen({ host: '127.0.0.1', port: 0 })).url)
+    const { ask } = await listen(home.kernel)
     const call = (method: string, path: string, body?: unknown) =>
-      ask({ hostname, port, method, path: `/agents/${id}/checkpoints${path}`, ...(body === undefined ? {} : { body }) })
+      ask(`/agents/${id}/checkpoints${path}`, { method, body })
     const taken = await call('POST', '', { label: ' with nothing ' })
     expect(taken.status).toBe(201)
     const first = taken.json.checkpoint_id as string
@@ -457,7 +456,7 @@ describe('checkpoints over HTTP', () => {
     for (const odd of ['ckpt-00000000', '..%2f..%2fconfig', 'ckpt-0000000g'])
       expect((await call('GET', `/${odd}`)).status, odd).toBe(404)
     expect((await call('POST', '/prune', { keep: 0 })).json.removed).toHaveLength(2)
-    expect((await ask({ hostname, port, path: '/agents/nobody/checkpoints' })).status).toBe(404)
+    expect((await ask('/agents/nobody/checkpoints')).status).toBe(404)
   })
 })
 

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { Goal } from '#core/goals/contract'
 import type { Context as AgentContext } from '#core/goals/views/context-window'
 import { Store } from '#platform/store/contract'
 import { BUILTINS } from '../../../../builtins/index.ts'
@@ -9,7 +8,6 @@ import {
   type ModelServerRequest,
   refuse,
   runHeartbeat,
-  type TestHost,
   testHost,
   text,
   together,
@@ -18,6 +16,7 @@ import {
 import { tokensIn } from '../../../support/model/wire-rules.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, goalsOf, spawn, testHostWithModel } from '../models/model-host.ts'
+import { firstEnded } from './summary-host.ts'
 
 const FILES = 200
 const WINDOW = `models: { "openai:scripted": { context_window: 32000 } }\n`
@@ -39,17 +38,6 @@ function reader(wanted: readonly number[]) {
       ? finish(wanted.map(fact).join(' '))
       : together(text(found.join(' ')), toolCall('file_read', { path: `f${missing}.txt` }))
   }
-}
-
-/** Runs heartbeats until the agent's first goal has ended. */
-async function firstEnded(home: TestHost, id: string): Promise<Goal> {
-  home.kernel.heartbeat.start()
-  for (let n = 0; n < 100; n++) {
-    await runHeartbeat(home)
-    const ended = (await goalsOf(home, id)).find(({ status }) => status !== 'active')
-    if (ended) return ended
-  }
-  throw new Error('no goal has ended within 100 heartbeats')
 }
 
 it('an agent that reads 200 files of 20 kB in one goal with a window of 32k finishes with each wanted fact', async () => {

@@ -1,11 +1,10 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { Memory, MemoryEmbeddings } from '#core/memory/contract'
 import { definePlugin } from '#kernel'
 import { example } from '../../../examples/example.ts'
 import { linesBehind, writeBehind } from '../../../support/direct-access.ts'
 import { type TestHost, until } from '../../../support/index.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { remembering } from './memory-host.ts'
 
 const of = (home: TestHost) => home.kernel.use(Memory).of('worker-1')
@@ -135,7 +134,7 @@ describe('the example plugin', () => {
 
   it('asks a server with an OpenAI-compatible endpoint, with the key from the environment', async () => {
     const seen: { url?: string; authorization?: string; model?: string }[] = []
-    const server = createServer(async (request, response) => {
+    await using server = await httpServer(async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk
       const { model, input } = JSON.parse(body) as { model: string; input: string[] }
@@ -144,21 +143,15 @@ describe('the example plugin', () => {
       const data = input.map((text, index) => ({ index, embedding: meaning(text) })).reverse()
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ data }))
     })
-    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
-    try {
-      const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`
-      await using home = await remembering([], {
-        plugins: example('memory-embeddings.ts'),
-        config: { plugins: { config: { 'memory-embeddings': { base_url, model: 'small' } } } },
-        env: { OPENAI_API_KEY: 'sk-test' },
-      })
-      await of(home).store('a feline sleeps')
-      await of(home).store('the truck is loud')
-      expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
-      expect(seen).toEqual([{ url: '/v1/embeddings', authorization: 'Bearer sk-test', model: 'small' }])
-    } finally {
-      server.close()
-      server.closeAllConnections()
-    }
+    const base_url = `${server.url}/v1/`
+    await using home = await remembering([], {
+      plugins: example('memory-embeddings.ts'),
+      config: { plugins: { config: { 'memory-embeddings': { base_url, model: 'small' } } } },
+      env: { OPENAI_API_KEY: 'sk-test' },
+    })
+    await of(home).store('a feline sleeps')
+    await of(home).store('the truck is loud')
+    expect(thoughts(await of(home).search('pet'))).toEqual(['a feline sleeps'])
+    expect(seen).toEqual([{ url: '/v1/embeddings', authorization: 'Bearer sk-test', model: 'small' }])
   })
 })

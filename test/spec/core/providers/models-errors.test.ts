@@ -1,24 +1,19 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it, onTestFinished } from 'vitest'
 import { fault, HeldClock, modelServer, text, together, toolCall, until } from '../../../support/index.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { QUICK, testHostForModels } from '../models/models-host.ts'
 
 /** Starts a server that gives this answer to every completion, and returns the error of a call. */
 async function answering(status: number, body: string, type = 'application/json') {
   let asked = 0
-  const server = createServer((request, response) => {
+  await using server = await httpServer((request, response) => {
     request.resume()
     if (request.method === 'GET') return void response.writeHead(404).end()
     asked++
     response.writeHead(status, { 'content-type': type }).end(body)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const { failing } = await testHostForModels([], {
-    env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
-  })
+  const { failing } = await testHostForModels([], { env: { OPENAI_BASE_URL: `${server.url}/v1` } })
   return { error: await failing(), asked }
 }
 
@@ -128,7 +123,7 @@ it('a server that is slow to start its answer has a time limit of its own, model
 
 it('a kept-alive connection that the server has closed is reopened, which does not count as an attempt', async () => {
   let connections = 0
-  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+  await using model = await httpServer((request, response) => {
     request.resume()
     if (request.method === 'GET') return void response.writeHead(404).end()
     request.on('end', () => {
@@ -139,7 +134,8 @@ it('a kept-alive connection that the server has closed is reopened, which does n
     })
   })
   // Behaves like llama-server: resets the second request on a connection.
-  server.on('connection', socket => {
+  model.server.keepAliveTimeout = 60_000
+  model.server.on('connection', socket => {
     connections++
     let requests = 0
     socket.on('data', data => {
@@ -147,10 +143,8 @@ it('a kept-alive connection that the server has closed is reopened, which does n
     })
     socket.on('error', () => {})
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
   const { call } = await testHostForModels([], {
-    env: { OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+    env: { OPENAI_BASE_URL: `${model.url}/v1` },
     config: { ...QUICK, daemon: { max_retries: 0 } },
   })
   for (let n = 0; n < 5; n++) expect(await call()).toMatchObject({ text: 'Here.', spend: { attempts: 1 } })

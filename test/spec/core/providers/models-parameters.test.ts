@@ -1,7 +1,4 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { agentPage } from '#core/agents/page'
 import { type ModelParameters, Models } from '#core/models/contract'
 import type { ModelsOverview } from '#core/models/overview'
@@ -10,6 +7,7 @@ import { wireParameters } from '#core/models/parameters/openai'
 import { renderModels } from '#core/models/render'
 import { project } from '../../../cli/project.ts'
 import { modelServer, runHeartbeat, text } from '../../../support/index.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { svc } from '../../../support/vitest/warm.ts'
 import { finish, goalAnswer } from '../../safety/approvals-host.ts'
 import { asksForGoal, detail, spawn, testHostWithModel } from '../models/model-host.ts'
@@ -155,15 +153,12 @@ test('the parameters of the profile and the model are sent, and svc agent and sv
 
 test('reading an agent asks no model server: parameters are null until the server has named its model', async () => {
   let asked = 0
-  const server = createServer((_, answer) => {
+  await using ollama = await httpServer((_, answer) => {
     asked++
     answer.setHeader('content-type', 'application/json').end('{"data":[{"id":"llama3"}]}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const ollama_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
   await using home = await testHostWithModel(() => goalAnswer(''), {
-    config: { model: { ollama_base_url, parameters: { seed: 7 } } },
+    config: { model: { ollama_base_url: ollama.url, parameters: { seed: 7 } } },
     files: { 'profiles/worker.yaml': 'name: worker\nrole: works\nmodel: ollama\n' },
   })
   const id = await spawn(home)

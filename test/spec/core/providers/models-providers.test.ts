@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { ModelProviders, Models } from '#core/models/contract'
 import models from '#core/models/index'
@@ -11,6 +9,7 @@ import { Profiles } from '#core/profiles/contract'
 import profiles from '#core/profiles/index'
 import { systemPorts } from '#lib/system-ports'
 import { HeldClock } from '../../../support/clock.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { fault, modelServer } from '../../../support/model/model-server.ts'
 import { type TestHost, type TestHostOptions, testHost } from '../../../support/test-host.ts'
 import { until } from '../../../support/until.ts'
@@ -166,13 +165,11 @@ test('a base URL that lacks /v1 is named where the server does not know a reques
   const server = await modelServer()
   onTestFinished(() => server.close())
   // LM Studio's answer.
-  const studio = createServer(({ method, url }, response) => {
+  await using studio = await httpServer(({ method, url }, response) => {
     const body = JSON.stringify({ error: `Unexpected endpoint or method. (${method} ${url})` })
     response.writeHead(200, { 'content-type': 'application/json' }).end(body)
   })
-  await new Promise<void>(resolve => studio.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void studio.close())
-  const origin = `http://127.0.0.1:${(studio.address() as AddressInfo).port}`
+  const origin = studio.url
   const config = providers({ studio: { base_url: origin } })
   const { failing, host: home } = await testHostForModels(undefined, {
     config,

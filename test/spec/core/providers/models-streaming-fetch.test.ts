@@ -1,22 +1,18 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
 import { streamingFetch } from '#core/models/providers/streaming-fetch'
 import { systemPorts } from '#lib/system-ports'
+import { httpServer } from '../../../support/model/http.ts'
 import { testHostForModels } from '../models/models-host.ts'
 
 async function startModelServer(answer: RequestListener) {
-  const server = createServer((incoming, response) => {
+  const model = await httpServer((incoming, response) => {
     incoming.resume().on('end', () => answer(incoming, response))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
   })
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+  onTestFinished(model.close)
+  return model
 }
 
 const ask = streamingFetch(systemPorts().fetch)
@@ -54,7 +50,7 @@ test('redirects are followed, and other answers are like those of fetch', async 
   const answer = await ask(url, POST)
   expect([answer.status, answer.ok, answer.headers.get('retry-after')]).toEqual([429, false, '3'])
   expect(await answer.json()).toBe('POST')
-  const direct = await ask(`${url}there`, POST)
+  const direct = await ask(`${url}/there`, POST)
   expect([direct.status, await direct.json()]).toEqual([429, 'POST'])
 })
 
@@ -88,9 +84,9 @@ test('an answer compressed without request is read, as a stream or whole, and a 
     response.writeHead(200, { ...headers, 'content-encoding': coding }).end(type === 'cut' ? body.subarray(0, 8) : body)
   })
   for (const coding of Object.keys(zipped)) {
-    expect(await textOf(await ask(`${url}${coding}/stream`, POST))).toBe('data: 1\n\n')
-    expect(await (await ask(`${url}${coding}/json`, POST)).text()).toBe('data: 1\n\n')
-    await expect(ask(`${url}${coding}/cut`, POST).then(textOf)).rejects.toThrow('unexpected end of file')
+    expect(await textOf(await ask(`${url}/${coding}/stream`, POST))).toBe('data: 1\n\n')
+    expect(await (await ask(`${url}/${coding}/json`, POST)).text()).toBe('data: 1\n\n')
+    await expect(ask(`${url}/${coding}/cut`, POST).then(textOf)).rejects.toThrow('unexpected end of file')
   }
 })
 

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { fault, text, until } from '../../../support/index.ts'
+import { sendJson } from '../../../support/model/http.ts'
 import { startTaskServer } from './tasks-server.ts'
 
 const LONG = 'It is four, and it will stay four for as long as anybody counts.'
@@ -116,11 +117,7 @@ describe('tasks over HTTP', () => {
 
   it('a server that is stopped ends its streams, and the tasks of their clients', async () => {
     const { id, listening, model, url } = await startTaskServer(() => fault('stall', 'It is'))
-    const response = await fetch(`${url}/agents/${id}/tasks/stream`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ instruction: 'Do it.' }),
-    })
+    const response = await fetch(`${url}/agents/${id}/tasks/stream`, sendJson({ instruction: 'Do it.' }))
     let stream = ''
     const reading = (async () => {
       for await (const part of response.body!.pipeThrough(new TextDecoderStream())) stream += part

@@ -1,7 +1,5 @@
 import { spawn as launch } from 'node:child_process'
 import { readFile, realpath } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import subAgents from '#core/sub-agents/index'
@@ -13,6 +11,7 @@ import mcpClient from '#tools/mcp-client/index'
 import { Toolkits } from '#tools/toolkits/contract'
 import { type ApprovalSummary, type McpServer, Profile, Rest, Runtime } from '../../../../index.ts'
 import { type ModelServerRequest, runHeartbeat, tempDir, text, toolCall, until } from '../../../support/index.ts'
+import { httpServer } from '../../../support/model/http.ts'
 import { asksForGoal, spawn, testHostWithModel, WORKER } from '../../core/models/model-host.ts'
 import { EVERYTHING, FILESYSTEM, freePort, isAlive, ScriptedServer, testHostWithMcp } from './mcp-client-host.ts'
 
@@ -122,45 +121,37 @@ describe('the reference servers', () => {
 describe('MCP over HTTP', () => {
   it('follows no redirect, and sends headers only to the configured address', async () => {
     let hits = 0
-    const canary = createServer((_, answer) => {
+    await using canary = await httpServer((_, answer) => {
       hits++
       answer.end()
-    }).listen(0, '127.0.0.1')
-    await until(() => canary.listening)
-    const elsewhere = `http://127.0.0.1:${(canary.address() as AddressInfo).port}/mcp`
+    })
+    const elsewhere = `${canary.url}/mcp`
     const seen: (string | undefined)[] = []
-    const front = createServer((request, answer) => {
+    await using front = await httpServer((request, answer) => {
       seen.push(request.headers.authorization)
       answer.writeHead(307, { location: elsewhere }).end()
-    }).listen(0, '127.0.0.1')
-    await until(() => front.listening)
-    const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}/mcp`
+    })
+    const url = `${front.url}/mcp`
     const options = { env: { MCP_TOKEN: 'canary-token' } }
     await using home = await testHostWithMcp({ far: { url, headers_env: { authorization: 'MCP_TOKEN' } } }, options)
     await until(async () => (await home.server('far')).error)
     expect((await home.server('far')).error).toContain(new URL(elsewhere).origin)
     expect(seen[0]).toBe('Bearer canary-token')
     expect(hits).toBe(0)
-    front.close()
-    canary.close()
   })
 
   it('reads no endless error response', async () => {
-    const server = createServer((_, answer) => {
+    await using server = await httpServer((_, answer) => {
       answer.writeHead(500, { 'content-type': 'text/plain' })
       const send = () => {
         while (!answer.destroyed && answer.write(Buffer.alloc(1024 * 1024, 'x')));
       }
       answer.on('drain', send)
       send()
-    }).listen(0, '127.0.0.1')
-    await until(() => server.listening)
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-    await using home = await testHostWithMcp({ far: { url, start_timeout: 600 } })
+    })
+    await using home = await testHostWithMcp({ far: { url: `${server.url}/mcp`, start_timeout: 600 } })
     await until(async () => (await home.server('far')).error)
     expect((await home.server('far')).error).toContain('500')
-    server.closeAllConnections()
-    server.close()
   })
 
   it('supports servers with the older SSE transport', async () => {
