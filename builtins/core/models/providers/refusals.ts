@@ -203,7 +203,7 @@ export function refusalIn(status: number, text: string): RefusalKind | undefined
     }
   }
   if ((isBadRequest || status === 404) && says(RESPONSES_SIGNS)) {
-    return { kind: 'unsupported_parameter', parameter: CHAT_COMPLETIONS, remedy: ANOTHER_MODEL }
+    return { kind: 'unsupported_parameter', parameter: CHAT_COMPLETIONS, remedy: parameterRemedy(CHAT_COMPLETIONS) }
   }
   const parameter = isBadRequest || status === 501 ? parameterIn(text) : undefined
   if (parameter === undefined) return undefined
@@ -224,7 +224,9 @@ export function isLoading(status: number, text: string): boolean {
 
 /** Returns what to do about a parameter that is refused again after it was left out. */
 export function parameterRemedy(parameter: string): string {
-  return `remove ${parameter} from the parameters of the model, the profile or the task`
+  return parameter === CHAT_COMPLETIONS
+    ? ANOTHER_MODEL
+    : `remove ${parameter} from the parameters of the model, the profile or the task`
 }
 
 /** Returns the key of a request that a refusal is about. */
