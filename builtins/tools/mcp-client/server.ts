@@ -219,7 +219,9 @@ export class Server {
     const problem = this.#hide(explainError(error))
     // An error response or an invalid response is an answer; any other error means that the server is unreachable.
     const { code, issues } = error as { code?: unknown; issues?: unknown }
-    const isAnswer = Array.isArray(issues) || (typeof code === 'number' && code < 0 && code !== CONNECTION_CLOSED)
+    // Servers also use the code of a closed connection for errors of their own.
+    const isLost = code === CONNECTION_CLOSED && this.#connection.session !== session
+    const isAnswer = Array.isArray(issues) || (typeof code === 'number' && code < 0 && !isLost)
     const who = `the MCP server "${this.name}"`
     if (isAnswer) return failureOf(this.#svc, who, problem, call)
     await this.#connection.drop(session, problem)

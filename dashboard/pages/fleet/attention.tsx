@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useDaemon } from '../../api/daemon.ts'
 import { useModels } from '../../api/models.ts'
-import { QUEUE, useQuestions } from '../../api/waiting.ts'
+import { QUEUE, useQuestions, useWaiting } from '../../api/waiting.ts'
 import { to } from '../../routes.ts'
 import { agentOf, labelOf } from '../../ui/text/agent-names.ts'
 import { plural, visible } from '../../ui/text/format.ts'
@@ -24,8 +24,10 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
   const modelProblem = useModelProblem()
   const questions = useQuestions().data ?? []
   const waiting = statuses.waiting_approval ?? 0
+  const queue = useWaiting().data ?? []
+  const ofTasks = queue.filter(({ task_id }) => task_id !== null).length
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
-  if (!modelProblem && waiting + stuck + questions.length + problems.length === 0)
+  if (!modelProblem && waiting + ofTasks + stuck + questions.length + problems.length === 0)
     // The header says what keeps all agents from working.
     return total === 0 || !running || frozen ? null : (
       <p class="calm">No agent is stuck, and nothing needs your attention.</p>
@@ -70,6 +72,20 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
                   : `${plural(waiting, 'agent')} wait for your approval`}
               </strong>
               {waiting > 1 && <small>{namesOf(asking, waiting, shared)}</small>}
+            </p>
+          </li>
+        )}
+        {ofTasks > 0 && (
+          <li>
+            <a class="button" href={to('approvals')}>
+              Decide
+            </a>
+            <p>
+              <strong>
+                {ofTasks}
+                {queue.length === QUEUE && '+'} {ofTasks === 1 ? 'call of a task waits' : 'calls of tasks wait'} for
+                your approval
+              </strong>
             </p>
           </li>
         )}

@@ -65,7 +65,11 @@ it('agents that wait for the operator are reported, with the reason that svc why
   await until(async () => (await why(first)) !== 'Its cycle runs now.')
   await until(async () => (await why(second)) !== 'Its cycle runs now.')
   expect(await why(first)).toMatch(/^The daemon has been frozen since /)
-  expect(await waiting()).toMatchObject({ level: 'warn', message: `2 agents: ${await why(first)}`, remedy })
+  expect(await waiting()).toMatchObject({
+    level: 'warn',
+    message: `2 agents, such as ${first}: ${await why(first)}`,
+    remedy,
+  })
   await home.kernel.invoke('daemon.resume')
   expect(await waiting()).toMatchObject({ level: 'ok' })
 

@@ -163,6 +163,7 @@ function matchesType(value: unknown, schema: unknown): boolean {
   }
   const options = schema.anyOf ?? schema.oneOf
   if (Array.isArray(options)) return options.some(option => matchesType(value, option))
+  if (value === null && Array.isArray(schema.type)) return schema.type.includes('null')
   const types = typesOf(schema)
   if (types.length > 0 && !types.some(type => isA(value, type))) return false
   if (!isTree(value) || !Array.isArray(schema.required)) return true

@@ -115,6 +115,13 @@ test('a repaired call lists its repairs, in the answer and in the log', async ()
   })
 })
 
+test('null is kept where the schema allows it, and left out of other optional fields', async () => {
+  const properties = { due: { type: ['string', 'null'] }, title: { type: 'string' } }
+  const update = { name: 'update', description: 'Updates a task', parameters: { type: 'object', properties } }
+  const { call } = await testHostForModels([toolCall('update', { due: null, title: null })])
+  expect((await call({ tools: [update] })).tool_calls).toMatchObject([{ arguments: '{"due":null}' }])
+})
+
 test('an answer that stopped at its limit is not repaired: incomplete calls stay as they came', async () => {
   const raw = `{'path': 'a.txt', 'content': 'x', 'times': 3}`
   const { call } = await testHostForModels([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { TaskResponse } from '#core/tasks/contract'
+import { DoctorChecks } from '#interfaces/doctor/contract'
 import { definePlugin, z } from '#kernel'
 import type { StreamEvent } from '#lib/stream'
 import type { ApprovalSummary } from '#safety/approvals/contract'
@@ -63,6 +64,16 @@ describe('a task with a tool that needs approval', () => {
     const { task_id, session_id } = waiting
     expect(approval).toMatchObject({ tool_name: 'send', arguments: { to: 'ann' }, task_id, session_id, goal_id: null })
     expect(await taskOf(home, task_id)).toMatchObject({ status: 'waiting_approval', ended_at: null })
+    const check = home.kernel.list(DoctorChecks).find(({ name }) => name === 'waiting_agents')!
+    expect(await check.run()).toMatchObject({
+      level: 'warn',
+      message: `${id}: Its task waits for a decision on ${approval!.approval_id}. List them with: svc approvals`,
+    })
+    const other = await spawn(home)
+    home.server.enqueue(toolCall('send', { to: 'bob' }))
+    await run(home, other, 'Write to Bob.')
+    const both = new RegExp(`^2 agents, such as ${id}: Its task waits for a decision on ap-\\w+\\. List`)
+    expect(await check.run()).toMatchObject({ message: expect.stringMatching(both) })
 
     await decide(home, approval!.approval_id, 'approve')
     await waitForEnd(home, task_id)
@@ -75,7 +86,7 @@ describe('a task with a tool that needs approval', () => {
     })
     expect(sent).toEqual([{ to: 'ann' }])
     expect(results(home)).toEqual(['sent as number 1', 'nothing new'])
-    expect(home.server.requests).toHaveLength(2)
+    expect(home.server.requests).toHaveLength(3)
   })
 
   it('is known to the next task of its session, with the call that waits', async () => {
