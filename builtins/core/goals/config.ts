@@ -39,7 +39,9 @@ export const GoalsConfig = z.object({
     .int()
     .min(1)
     .default(5)
-    .describe('Number of consecutive model failures after which an agent is shown as waiting'),
+    .describe(
+      'Number of consecutive failures after which an agent is shown as waiting, or ends a goal that it chose and in which it repeats itself',
+    ),
   max_refusals: z
     .int()
     .min(1)

@@ -199,6 +199,7 @@ export interface GoalContext {
   profile: Profile
   /** The agent's model as its row names it; null for the default. */
   model: string | null
+  /** Newest first; earlier ones without their results. */
   recent_goals: readonly GoalRow[]
   /** What the model answered instead of a goal when it was last asked, as a line of the prompt. */
   last_answer?: string | undefined

@@ -78,6 +78,8 @@ const mentor: CollaborationPattern = {
     const guidance: string[] = []
     const sent: Step[] = []
     let question = task
+    /** What came before the question: the mentor may read it in a goal that knows nothing of the last one. */
+    let before = ''
     for (let round = 1; round <= rounds; round++) {
       sent.push({
         step: `question-${round}`,
@@ -85,7 +87,7 @@ const mentor: CollaborationPattern = {
         from: initiator,
         to: guide,
         subject: `Guidance, round ${round} of ${rounds}`,
-        body: quote(question),
+        body: `${before}${quote(question, QUOTED - before.length)}`,
       })
       const answer = answerTo(`question-${round}`)
       if (!answer) return { send: sent }
@@ -98,11 +100,12 @@ const mentor: CollaborationPattern = {
         from: guide,
         to: initiator,
         subject: `Is this clear? Round ${round} of ${rounds}`,
-        body: `If this is clear, answer with CLEAR; else with your next question.\n\n${quote(answer.body)}`,
+        body: `If this is clear, answer with CLEAR; else with your next question.\n\nYou asked:\n${quote(question, ABOUT)}\n\nThe answer:\n${quote(answer.body, QUOTED - ABOUT)}`,
       })
       const reply = answerTo(`follow-${round}`)
       if (!reply) return { send: sent }
       if (isDeclined(reply) || /^\W*clear\b/i.test(reply.body)) break
+      before = `The question before:\n${quote(question, ABOUT)}\n\nYour answer:\n${quote(answer.body, ABOUT)}\n\nThe next question:\n`
       question = reply.body
     }
     return { end: 'completed', result: { guidance } }
@@ -124,13 +127,22 @@ const debate: CollaborationPattern = {
       for (const [n, side] of sides.entries()) {
         const other = sides[1 - n]!
         const last = speeches.at(-1)
+        // A side may speak in a goal that knows nothing of its last one.
+        const own = speeches.at(-2)
+        const said = [
+          ...(own ? [`You said before:\n${quote(own.argument, ABOUT)}`] : []),
+          ...(last ? [`The other side said:\n${quote(last.argument, QUOTED_TWICE - ABOUT)}`] : []),
+        ]
         sent.push({
           step: `argue-${round}-${n}`,
           type: 'request',
           from: side === initiator ? other : initiator,
           to: side,
           subject: `Debate, round ${round} of ${rounds}`,
-          body: `Argue ${n === 0 ? 'for' : 'against'} this in a few sentences: ${quote(task, QUOTED_TWICE)}${last ? `\n\nThe other side said:\n${quote(last.argument, QUOTED_TWICE)}` : ''}`,
+          body: [
+            `Argue ${n === 0 ? 'for' : 'against'} this in a few sentences: ${quote(task, QUOTED_TWICE)}`,
+            ...said,
+          ].join('\n\n'),
         })
         const answer = answerTo(`argue-${round}-${n}`)
         if (!answer) return { send: sent }

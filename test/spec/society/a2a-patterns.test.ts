@@ -145,12 +145,18 @@ describe('a built-in pattern', () => {
       result: { guidance: ['Shear them.', 'Because of wool.'] },
       messages: 8,
     })
+    const asked = (await messages(home, 'bob')).filter(({ type }) => type === 'query').map(({ body }) => body)
+    expect(asked).toContain(
+      'The question before:\nHow do I keep sheep?\n\nYour answer:\nShear them.\n\nThe next question:\nWhy?',
+    )
+    expect(asked.filter(body => body.endsWith('You asked:\nWhy?\n\nThe answer:\nBecause of wool.'))).toHaveLength(1)
   })
 
-  it('debate lets both sides speak in turn, each with the last words of the other', async () => {
+  it('debate lets both sides speak in turn, each with the last words of both', async () => {
     const received: string[] = []
     const say = (me: string, question: string) => {
-      received.push(`${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
+      const own = /You said before:\n(.*)/.exec(question)?.[1]
+      received.push(`${own ? `${own}, ` : ''}${me}<${/The other side said:\n(.*)/.exec(question)?.[1] ?? ''}`)
       return `${me} says so`
     }
     await using home = await openHost(answering(say))
@@ -163,7 +169,9 @@ describe('a built-in pattern', () => {
       'bob 2',
       'cleo 2',
     ])
-    expect(new Set(received)).toEqual(new Set(['bob<', 'cleo<bob says so', 'bob<cleo says so']))
+    expect(new Set(received)).toEqual(
+      new Set(['bob<', 'cleo<bob says so', 'bob says so, bob<cleo says so', 'cleo says so, cleo<bob says so']),
+    )
   })
 
   it('chain ends at a part that fails, whose reason is no result to build on', async () => {

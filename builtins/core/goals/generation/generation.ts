@@ -1,5 +1,6 @@
 import { Agents, NUDGES_AT_ONCE } from '#core/agents/contract'
 import type { ImageRef } from '#core/images/contract'
+import { lineOf } from '#core/memory/contract'
 import { ModelError, type Spend } from '#core/models/contract'
 import { Runtime } from '#core/runtime/contract'
 import { defineError, describeIssues, issuesOf, type PluginHandle, z } from '#kernel'
@@ -32,9 +33,14 @@ import {
 } from './idle.ts'
 import { isSameGoal } from './sameness.ts'
 
-/** Number of recent goals in the prompt, and of those read for it, because goals of a schedule repeat. */
+/**
+ * Number of recent goals in the prompt, of those without a result that follow them, so that the agent does not repeat
+ * what it did days ago, and of goals read for both, because goals of a schedule repeat.
+ */
 const RECENT = 5
-const RECENT_READ = 10
+const EARLIER = 20
+const EARLIER_CHARS = 150
+const RECENT_READ = 40
 const PEERS = 8
 /** Characters of the last objective that are added to the role in the memory query. */
 const ABOUT = 80
@@ -107,7 +113,7 @@ export async function generate(svc: PluginHandle, config: GoalsConfig, cycle: Cy
   if (answer) cycle.effects.push(...spendOf(cycle, answer))
   if (answer?.is_unreadable && hasMessages) throw new UnreadableAnswerError({ problem: answer.reasoning ?? UNREADABLE })
   // Messages may ask for a goal again, and stand beside one that is too short to be understood alone.
-  const limits = hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals }
+  const limits = hasMessages ? NO_LIMITS : { shortest: SHORTEST, recent: context.recent_goals.slice(0, RECENT) }
   const goal = newGoal(svc, cycle, answer, limits)
   if (goal.refusal !== undefined && hasMessages) throw new UnusableGoalError({ refusal: goal.refusal })
   if (nudges.length > 0) cycle.effects.push(agents.nudgesDelivered(nudges.map(nudge => nudge.nudge_id)))
@@ -209,9 +215,13 @@ async function contextFor(
 ): Promise<GoalContext> {
   const { agent, profile } = assemblyOf(cycle)
   const { agent_id, cycle_num, signal } = cycle
-  const recent = latestOfEach(newest).slice(0, RECENT)
+  const all = latestOfEach(newest).slice(0, RECENT + EARLIER)
+  const recent = all.slice(0, RECENT)
   const about = `${agent.role || agent.name} ${recent[0]?.objective.slice(0, ABOUT) ?? ''}`
-  const recent_goals = await withCheckedResults(svc, agent_id, recent)
+  const earlier_goals = all
+    .slice(RECENT)
+    .map(goal => ({ ...goal, objective: lineOf(goal.objective, EARLIER_CHARS), result: null }))
+  const recent_goals = [...(await withCheckedResults(svc, agent_id, recent)), ...earlier_goals]
   // The prompt names these goals with their results.
   const named = newest.filter(({ objective }) => recent.some(goal => goal.objective === objective))
   const except = { kind: 'goal', goal_id: named.map(({ goal_id }) => goal_id) }

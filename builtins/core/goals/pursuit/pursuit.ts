@@ -45,7 +45,7 @@ import {
 import { clearFailure, goalEnding, recordSpend, restAfter } from './outcome.ts'
 import { type Called, PendingMessages } from './pending-messages.ts'
 import { Plan, UPDATE_PLAN } from './plan.ts'
-import { isRefusedAgain } from './refusals.ts'
+import { failsOnAndOn, isRefusedAgain } from './refusals.ts'
 import { Summaries } from './summary.ts'
 import { Transcript } from './transcript.ts'
 import type { TranscriptCache } from './transcript-cache.ts'
@@ -65,11 +65,7 @@ export async function pursue(
     if (!isRefusedAgain(error, assemblyOf(cycle).agent)) throw error
     return { status: 'not_accepted', problem: error.message } as const
   })
-  // The next cycle would repeat the same calls, so the agent rests as after a failure, longer each time.
-  if (end.status === 'repeating')
-    throw end.problem
-      ? new UnusableAnswersError({ problem: end.problem })
-      : new RepeatingError({ ...goal, calls: end.calls })
+  if (end.status === 'repeating') return restOrGiveUp(svc, config, cycle, goal, end)
   const { agent_id, goal_id } = goal
   if (end.status === 'not_accepted') {
     cycle.effects.push(...goalEnding(goal, 'abandoned', await redactOutput(svc, agent_id, end.problem)))
@@ -115,6 +111,27 @@ export async function pursue(
       // Another goal comes first: a subgoal, or one of higher priority.
       cycle.run_at = svc.clock.ms()
   }
+}
+
+/**
+ * Lets an agent rest as after a failure, longer each time, because its next cycle would repeat the same calls. A goal that
+ * it chose itself is abandoned when that does not help, so that it chooses another.
+ */
+async function restOrGiveUp(
+  svc: PluginHandle,
+  config: GoalsConfig,
+  cycle: Cycle,
+  goal: PursuedGoal,
+  { calls, problem }: Extract<RunEnd, { status: 'repeating' }>,
+): Promise<void> {
+  const error = problem ? new UnusableAnswersError({ problem }) : new RepeatingError({ ...goal, calls })
+  const { agent } = assemblyOf(cycle)
+  if (goal.origin !== 'generated' || !failsOnAndOn(error, agent, config.max_failures)) throw error
+  const tries = pluralize(agent.failures + 1, 'attempt')
+  const reason = `Given up after ${tries} without progress: ${problem ?? `it made the same calls again and again: ${calls}.`}`
+  const effects = await abandonGoal(svc, goal, await redactOutput(svc, goal.agent_id, reason))
+  cycle.effects.push(...clearFailure(svc, cycle), ...effects)
+  cycle.result = 'abandoned'
 }
 
 const RepeatingError = defineError({

@@ -14,6 +14,11 @@ export function isRefusedAgain(error: unknown, { error: before, failures }: Agen
   return wordsOf(error.message) === wordsOf(before)
 }
 
+/** Returns whether an agent failed the maximum number of times in a row, the last time for the same reason. */
+export function failsOnAndOn(error: Error, { error: before, failures }: AgentRow, max_failures: number): boolean {
+  return before !== null && failures + 1 >= max_failures && wordsOf(error.message) === wordsOf(before)
+}
+
 /** Removes numbers and ids, which differ between refusals. */
 function wordsOf(message: string): string {
   return message.replace(/\S*\d\S*/g, '')

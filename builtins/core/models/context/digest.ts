@@ -12,6 +12,9 @@ const TEXT = 'text'
 const LEFT_OUT = 'left out to save space'
 /** Maximum length kept of a result, and of an assistant's text, in characters. */
 const GIST = 160
+/** Maximum number of paths named for the calls of a tool that are only counted, and of characters of each. */
+const PATHS = 3
+const PATH_CHARS = 40
 /** Number of characters read for a gist; enough when half of them are white space. */
 const READ = GIST * 4
 
@@ -58,6 +61,8 @@ interface Entry {
   line: string
   /** The called tool, `TEXT` or `report`; for a step. */
   name?: string
+  /** The file that the call was about, if it was about one. */
+  path?: string | undefined
 }
 
 /** Returns the messages to the agent other than notices and reports, and results with words of the operator. */
@@ -79,7 +84,7 @@ function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
     const calls = tool_calls.map(({ id, name, arguments: args }) => {
       const result = results.get(id)
       const outcome = result ? outcomeOf(result) : 'no result'
-      return { at, name, line: `${name} ${briefly(args)} → ${outcome}` }
+      return { at, name, path: pathIn(args), line: `${name} ${briefly(args)} → ${outcome}` }
     })
     return [...texts, ...calls]
   })
@@ -112,9 +117,20 @@ function newest(all: readonly Entry[], limit: number): { entries: Entry[]; token
   return { entries, tokens }
 }
 
-function countsOf(steps: readonly { name: string }[]): string {
-  const counts = new Map<string, number>()
-  for (const { name } of steps) counts.set(name, (counts.get(name) ?? 0) + 1)
-  const each = [...counts].map(([name, count]) => `${name} × ${count}`)
+function pathIn(args: unknown): string | undefined {
+  const { path } = Object(args)
+  return typeof path === 'string' && path.length <= PATH_CHARS ? path : undefined
+}
+
+/** Counts steps by tool, with the files that they were about: what was written is worth more than its result. */
+function countsOf(steps: readonly { name: string; path?: string | undefined }[]): string {
+  const byName = new Map<string, (string | undefined)[]>()
+  for (const { name, path } of steps) byName.set(name, [...(byName.get(name) ?? []), path])
+  const each = [...byName].map(([name, calls]) => {
+    const paths = [...new Set(calls.filter(path => path !== undefined))]
+    const more = paths.length > PATHS ? ', …' : ''
+    const files = paths.length > 0 ? ` (${paths.slice(-PATHS).join(', ')}${more})` : ''
+    return `${name} × ${calls.length}${files}`
+  })
   return `(${steps.length} older steps were left out: ${each.join(', ')})`
 }

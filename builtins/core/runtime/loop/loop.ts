@@ -10,6 +10,7 @@ import {
   type RunRequest,
   type Waiting,
 } from '../contract.ts'
+import { repeatedCalls } from './repeats.ts'
 import { answerLimit, type CallParts } from './tool-call.ts'
 import { planCalls, resumeTurn, runTurn, type TurnEnd } from './turn.ts'
 
@@ -36,6 +37,10 @@ const ASK_FOR_A_CALL =
 const ASK_FOR_AN_ANSWER =
   'That is no answer yet. If the task can be done, do it now with the tools that you have, or answer it. If it cannot, say what is missing.'
 
+/** For a model that repeated its calls until the last cycle ended; it read so in the last result, which is not enough. */
+const ASK_FOR_ANOTHER =
+  'You have made the same calls again and again, and they brought nothing new. Do not make them now. Take another step, or call finish_goal: with what you have, or with reached false and the reason.'
+
 const LAST_STEP =
   'This is your last step: you read no results of further tool calls. Answer now with what you have, and say what is missing.'
 
@@ -55,12 +60,9 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
     request.signal.throwIfAborted()
     if (await request.yields?.()) return { status: 'yielded', steps: step - 1 }
     const unread = await (request.newMessages ?? request.news).call(request)
-    // Resumed after an answer without calls. Providers do not accept a conversation that ends with the assistant.
-    const last = messages.at(-1)!
-    if (unread.length === 0 && last.role === 'assistant' && question === undefined) {
-      question = notice(questionOf(request))
-      earlierText = last.content
-    }
+    const resumed =
+      question === undefined && unread.length === 0 ? questionToResume(request, messages, step) : undefined
+    if (resumed) ({ question, earlierText } = resumed)
     const summary = await request.summarize?.(modelCall(request, messages))
     if (summary) messages.push(summary)
     const isLast = step === request.max_steps && request.ends === 'text'
@@ -100,6 +102,18 @@ export async function* runLoop(request: RunRequest, parts: LoopParts): AsyncGene
       return { status: 'repeating', calls: namesOf(calls), problem: fault.problem, steps: step }
   }
   return { status: 'max_steps', steps: request.max_steps }
+}
+
+/**
+ * Returns the question to a model whose conversation does not continue by itself, and the text that it is about: after an
+ * answer without calls, because providers do not accept a conversation that ends with the assistant, and at the first
+ * step after calls that were repeated.
+ */
+function questionToResume(request: RunRequest, messages: readonly Message[], step: number) {
+  const { role, content } = messages.at(-1)!
+  if (role === 'assistant') return { question: notice(questionOf(request)), earlierText: content }
+  if (step > 1 || request.ends === 'text' || !repeatedCalls(messages)) return undefined
+  return { question: notice(ASK_FOR_ANOTHER), earlierText: undefined }
 }
 
 function notice(content: string): Message {

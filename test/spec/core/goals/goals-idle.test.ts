@@ -180,11 +180,40 @@ describe('loop detection', () => {
     await failed
     // The model has already read the reason, so a single repetition is enough.
     expect(home.server.requests).toHaveLength(1 + 3 + 1)
-    expect(home.server.requests.at(-1)?.body.messages.at(-1)?.content).toMatch(
+    expect(home.server.requests.at(-1)?.body.messages.at(-2)?.content).toMatch(
       /same results at least three times in a row/,
     )
+    expect(home.server.requests.at(-1)?.body.messages.at(-1)).toMatchObject({
+      role: 'user',
+      content: expect.stringContaining('Do not make them now.'),
+    })
     expect(Date.parse(String((await detail(home, id)).next.at)) - home.clock.ms()).toBe(40_000)
     expect((await goalsOf(home, id))[0]?.status).toBe('active')
+  })
+
+  it.each([
+    ['abandons a goal that the agent chose', 'abandoned'],
+    ['keeps a goal that others gave', 'active'],
+  ])('%s after five such cycles in a row', async (_, status) => {
+    const { plugin } = recordingTools()
+    await using home = await testHostWithModel(
+      request => (asksForGoal(request) ? goalAnswer('Look until something is seen') : toolCall('list_dir', {})),
+      { builtins: [plugin] },
+    )
+    const id = await spawn(home)
+    if (status === 'active') await home.kernel.invoke('goals.add', { id, objective: 'Look for the keys' })
+    home.kernel.heartbeat.start()
+    await until(home, 'cycle_end', ({ result }) => result === 'error')
+    for (const rest of [20_000, 40_000, 80_000, 160_000]) {
+      const ended = until(home, 'cycle_end', ({ result }) => result === 'error' || result === 'abandoned')
+      await home.clock.advance(rest)
+      await ended
+    }
+    await waitUntilIdle(home)
+    const goal = (await goalsOf(home, id)).at(-1)!
+    expect(goal.status).toBe(status)
+    const reason = 'Given up after 5 attempts without progress: it made the same calls again and again: list_dir.'
+    expect(goal.result).toBe(status === 'abandoned' ? reason : null)
   })
 
   it('ends a cycle of calls that bring the same results three times, also over several cycles of the agent', async () => {

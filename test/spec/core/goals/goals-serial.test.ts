@@ -98,6 +98,23 @@ describe('an agent with recurring work', () => {
     ])
   })
 
+  it('shows twenty earlier goals without their results, so that it knows what it did days ago', async () => {
+    const chapters = Array.from({ length: 30 }, (_, n) => `Write chapter ${n + 1} of the book`)
+    await using home = await testHostWithModel(goals(...chapters, null))
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    for (let n = 1; n <= chapters.length; n++) {
+      await waitForCompleted(home, id, n)
+      await runHeartbeat(home)
+    }
+    await until(() => home.server.requests.filter(asksForGoal).length === 31)
+    const { prompt } = home.server.requests.filter(asksForGoal).at(-1)!
+    const named = prompt.slice(prompt.indexOf('Recent goals'))
+    const newestFirst = chapters.toReversed()
+    expect(named.match(/(?<=^- \[completed\] ).*(?= →)/gm)).toEqual(newestFirst.slice(0, 5))
+    expect(named.match(/(?<=^- \[completed\] )Write chapter \d+ of the book$/gm)).toEqual(newestFirst.slice(5, 25))
+  })
+
   it('may not repeat an abandoned goal: an event and svc why give the reason, and it waits longer each time', async () => {
     await using home = await testHostWithModel(request =>
       asksForGoal(request) ? goalAnswer('Sort the same shelf again') : toolCall('list_dir', {}),

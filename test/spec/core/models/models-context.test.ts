@@ -103,6 +103,16 @@ describe('fitting a conversation into the window', () => {
     )
   })
 
+  it('names the files of calls that are only counted, the newest of each tool', () => {
+    const said = pursuit(400)
+    const written = said[2]!.tool_calls!.map(call => ({ ...call, name: 'file_write', arguments: { path: 'sum.md' } }))
+    said[2] = { ...said[2]!, tool_calls: written }
+    const record = fitMessages(said, 24_000).messages.find(({ content }) => content.startsWith('Record of'))
+    expect(record?.content).toMatch(
+      /\(\d+ older steps were left out: .*file_write × 1 \(sum\.md\), file_read × \d+ \(file-\d+\.txt, file-\d+\.txt, file-\d+\.txt, …\)/,
+    )
+  })
+
   it('does not take reports and notices for words of the operator', () => {
     const report = 'Notice: Background process proc-1 has ended with exit code 0.'
     const said = pursuit(400)
