@@ -106,7 +106,9 @@ export class Caller {
   async #withParameters<T extends MeasuredCall>(target: Target, call: T): Promise<T & { parameters: ModelParameters }> {
     const merged = mergeParameters(call.parameters, target.facts.parameters)
     const given = call.purpose.kind === 'summary' ? plainly(merged) : merged
-    const max_tokens = outputLimit(call, given)
+    const most = given.max_tokens ?? call.max_tokens
+    // Parameters can only lower the limit of such calls.
+    const max_tokens = call.purpose.kind === 'other' ? Math.min(most, call.max_tokens) : most
     return { ...call, parameters: withThinking(target, given, max_tokens), max_tokens }
   }
 
@@ -305,15 +307,6 @@ function plainly({ reasoning_effort, thinking_tokens, seed, extra }: ModelParame
     ...(seed === undefined ? {} : { seed }),
     ...(extra ? { extra } : {}),
   }
-}
-
-/** Returns the maximum number of output tokens. Calls of kind `other` can only lower their limit. */
-function outputLimit(
-  { max_tokens, purpose }: Pick<MeasuredCall, 'max_tokens' | 'purpose'>,
-  parameters: ModelParameters,
-): number {
-  const given = parameters.max_tokens ?? max_tokens
-  return purpose.kind === 'other' ? Math.min(given, max_tokens) : given
 }
 
 function isSilence(error: unknown): error is UnavailableError {

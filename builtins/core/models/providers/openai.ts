@@ -2,6 +2,7 @@ import type OpenAI from 'openai'
 import type { Ports } from '#kernel'
 import { ModelError, type ModelEvent, type ModelProvider, type ModelRequest } from '../contract.ts'
 import { dialectOf } from '../parameters/dialects.ts'
+import { REASONING_MODEL } from '../parameters/openai.ts'
 import type { Endpoint } from './endpoints.ts'
 import { withErrorBody } from './error-body.ts'
 import { faultOf } from './faults.ts'
@@ -11,15 +12,28 @@ import { chunks, eventsOfCompletion } from './openai-answer.ts'
 import { wireRequest } from './openai-wire.ts'
 import { probe } from './probe.ts'
 import { cacheHints, cachingServerOf } from './prompt-cache.ts'
-import { RESPONSES } from './refusals.ts'
+import { CHAT_COMPLETIONS, RESPONSES } from './refusals.ts'
 import { eventsOfResponse, responseStream } from './responses-answer.ts'
-import { responsesRequest, usesResponses } from './responses-request.ts'
+import { responsesRequest } from './responses-request.ts'
 import type { EventData } from './sse.ts'
 
 /** Effectively no time limit, in milliseconds: the caller sets `model.total_timeout`. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
-/** Provider for any server that speaks OpenAI's chat completions, using the `openai` package. */
+/** Hosts of OpenAI, such as `eu.api.openai.com`. */
+const OPENAI_HOST = /(^|\.)api\.openai\.com$/
+
+/**
+ * Returns whether a request uses OpenAI's Responses API instead of chat completions: for OpenAI's reasoning models, which
+ * there keep their reasoning between the steps of a turn, and for models that accept tools only there.
+ */
+export function usesResponses({ base_url }: { base_url: string }, { model, omit }: ModelRequest): boolean {
+  if (omit?.has(RESPONSES)) return false
+  const isOpenAI = OPENAI_HOST.test(URL.canParse(base_url) ? new URL(base_url).hostname : '')
+  return omit?.has(CHAT_COMPLETIONS) || (isOpenAI && REASONING_MODEL.test(model))
+}
+
+/** Provider for any server that speaks OpenAI's chat completions or Responses API, using the `openai` package. */
 export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' | 'clock' | 'env'>): ModelProvider {
   const { name, base_url, key, free } = endpoint
   const { availability, reach, firstModel, listModels, explainMissing, contextWindow, vision } = probe(endpoint, ports)
@@ -49,45 +63,49 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
     )
     return client
   }
-  const id = (model: string) => `${name}:${model}`
-
-  const send = async (request: ModelRequest, stream: boolean, signal: AbortSignal): Promise<Response> => {
+  const send = async (
+    request: ModelRequest,
+    format: AnswerFormat,
+    stream: boolean,
+    signal: AbortSignal,
+  ): Promise<Response> => {
     const { chat, responses } = await connect()
     const hints = cacheHints(request, cachingServer)
     const options = { signal, headers: hints.headers }
-    if (usesResponses(endpoint, request)) {
+    if (format === RESPONSE) {
       return responses.create({ ...responsesRequest(request, hints), stream }, options).asResponse()
     }
     const usage = stream && !request.omit?.has('stream_options') ? { stream_options: { include_usage: true } } : {}
     return chat.completions.create({ ...wireRequest(request, dialect, hints), stream, ...usage }, options).asResponse()
   }
-  const answersOf = (request: ModelRequest) => (usesResponses(endpoint, request) ? RESPONSE : COMPLETION)
 
   const stream = (request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> => {
-    const model = id(request.model)
+    const model = `${name}:${request.model}`
     const fault = (error: unknown) => faultOf(error, model, endpoint, ports)
-    const { reader, eventsOf } = answersOf(request)
+    const format = usesResponses(endpoint, request) ? RESPONSE : COMPLETION
     return new LazyStream(async () => {
       refuseWithoutKey(endpoint, model)
-      const data = reader(ports.clock)
-      const response = await send(request, true, signal).catch(async error => {
+      const data = format.reader(ports.clock)
+      const response = await send(request, format, true, signal).catch(async error => {
         throw await explained(fault(error), request)
       })
       refuseWebPage(endpoint, model, response)
       const isWhole = response.headers.get('content-type')?.includes('application/json')
-      if (isWhole) return readWholeAnswer(response, eventsOf, fault)
+      if (isWhole) return readWholeAnswer(response, format, fault)
       return data.of(response, error => Object.assign(fault(error), { interrupted: true }))
     })
   }
 
   async function complete(request: ModelRequest, signal: AbortSignal): Promise<ModelEvent[]> {
-    const model = id(request.model)
+    const model = `${name}:${request.model}`
     refuseWithoutKey(endpoint, model)
-    const { reader, eventsOf } = answersOf(request)
+    const format = usesResponses(endpoint, request) ? RESPONSE : COMPLETION
     try {
-      const response = await send(request, false, signal)
+      const response = await send(request, format, false, signal)
       refuseWebPage(endpoint, model, response)
-      return isStream(response) ? await readStream(response, reader(ports.clock)) : eventsOf(await response.json())
+      return isStream(response)
+        ? await readStream(response, format.reader(ports.clock))
+        : format.eventsOf(await response.json())
     } catch (error) {
       throw await explained(faultOf(error, model, endpoint, ports), request)
     }
@@ -96,7 +114,7 @@ export function openaiCompatible(endpoint: Endpoint, ports: Pick<Ports, 'fetch' 
   /** Returns the error of an unknown model with the models of the server, and that of an unknown API as its refusal. */
   const explained = async (error: ModelError, request: ModelRequest): Promise<ModelError> => {
     const { http_status, transient, billed } = error
-    const model = id(request.model)
+    const model = `${name}:${request.model}`
     const isUnknownApi = (http_status === 404 || http_status === 405) && !/\bmodel\b/i.test(error.problem)
     if (isUnknownApi && usesResponses(endpoint, request)) {
       const facts = { kind: 'unsupported_parameter' as const, parameter: RESPONSES, transient, billed, http_status }
@@ -142,7 +160,7 @@ const RESPONSE: AnswerFormat = { reader: responseStream, eventsOf: eventsOfRespo
 /** Reads a complete answer to a streaming request. Some servers cannot stream, or report errors this way. */
 async function* readWholeAnswer(
   response: Response,
-  eventsOf: AnswerFormat['eventsOf'],
+  { eventsOf }: AnswerFormat,
   fault: (error: unknown) => ModelError,
 ): AsyncGenerator<ModelEvent, undefined> {
   try {

@@ -1,26 +1,11 @@
 import type { ResponseCreateParams, ResponseInputItem } from 'openai/resources/responses/responses'
 import { z } from '#kernel'
 import type { ModelRequest, SentMessage } from '../contract.ts'
-import { REASONING_MODEL } from '../parameters/openai.ts'
 import { responsesParameters } from '../parameters/responses.ts'
 import { accepted, isStrict, wellFormed, wireArguments } from './openai-wire.ts'
 import type { CacheHints } from './prompt-cache.ts'
-import { CHAT_COMPLETIONS, RESPONSES } from './refusals.ts'
 
 type Base = Omit<ResponseCreateParams, 'stream' | 'stream_options'>
-
-/** Hosts of OpenAI, such as `eu.api.openai.com`. */
-const OPENAI_HOST = /(^|\.)api\.openai\.com$/
-
-/**
- * Returns whether a request uses OpenAI's Responses API instead of chat completions: for OpenAI's reasoning models, which
- * there keep their reasoning between the steps of a turn, and for models that accept tools only there.
- */
-export function usesResponses({ base_url }: { base_url: string }, { model, omit }: ModelRequest): boolean {
-  if (omit?.has(RESPONSES)) return false
-  const isOpenAI = OPENAI_HOST.test(URL.canParse(base_url) ? new URL(base_url).hostname : '')
-  return omit?.has(CHAT_COMPLETIONS) || (isOpenAI && REASONING_MODEL.test(model))
-}
 
 /**
  * Converts a request to the format of OpenAI's Responses API. Nothing is stored at the server; the model's reasoning is

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Message, ModelAnswer, ModelRequest } from '#core/models/contract'
-import { responsesRequest, usesResponses } from '#core/models/providers/responses-request'
+import { usesResponses } from '#core/models/providers/openai'
+import { responsesRequest } from '#core/models/providers/responses-request'
 import { fault, refuse, text, toolCall } from '../../../support/index.ts'
 import { together } from '../../../support/model/model-server.ts'
 import { PURPOSE, QUICK, testHostForModels } from '../models/models-host.ts'
