@@ -5,7 +5,7 @@ export interface MessagesRequestBody {
   temperature?: number
   top_p?: number
   stream?: boolean
-  thinking?: { type: string; budget_tokens?: number }
+  thinking?: { type: string; budget_tokens?: number; display?: string }
   system?: { type: 'text'; text: string; cache_control?: unknown }[]
   messages: { role: 'user' | 'assistant'; content: Block[] }[]
   tools?: { name: string; description: string; input_schema: Record<string, unknown>; cache_control?: unknown }[]
@@ -31,14 +31,29 @@ export function faultIn(body: MessagesRequestBody): string | undefined {
   return parameterFault(body) ?? messagesFault(messages) ?? thinkingFault(body)
 }
 
-function parameterFault({ max_tokens, thinking, ...body }: MessagesRequestBody): string | undefined {
+function parameterFault({ model, max_tokens, thinking, ...body }: MessagesRequestBody): string | undefined {
   for (const key of ['temperature', 'top_p', 'top_k', 'seed', 'stop', 'reasoning_effort', 'verbosity']) {
     if (key in body) return `${key}: Extra inputs are not permitted`
   }
-  const { type, budget_tokens = 0 } = thinking ?? {}
+  const { type = 'adaptive', budget_tokens = 0 } = thinking ?? {}
+  if (!settingsOf(model).includes(type)) {
+    return `"thinking.type.${type}" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.`
+  }
   if (type !== 'enabled') return undefined
   if (budget_tokens < 1024) return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024'
   return max_tokens > budget_tokens ? undefined : '`max_tokens` must be greater than `thinking.budget_tokens`.'
+}
+
+/** Returns the types of `thinking` that a model accepts: https://platform.claude.com/docs/en/build-with-claude/thinking */
+function settingsOf(model: string): string[] {
+  if (/sonnet-5-5/.test(model)) return ['adaptive', 'between_tools']
+  if (/fable|mythos|opus-5-5/.test(model)) return ['adaptive']
+  return omitsThinking(model) ? ['adaptive', 'disabled'] : ['adaptive', 'disabled', 'enabled']
+}
+
+/** Whether a model thinks by default, and shows nothing of it unless asked to. */
+export function omitsThinking(model: string): boolean {
+  return /(?:fable|mythos|opus|sonnet|haiku)-5/.test(model)
 }
 
 function messagesFault(messages: MessagesRequestBody['messages']): string | undefined {
@@ -80,7 +95,7 @@ function callsFault(n: number, content: readonly Block[], before: readonly Block
   return new Set(answered).size < answered.length ? 'each tool_use must have a single result' : undefined
 }
 
-/** Checks that, with thinking on, pending calls come with the thinking that led to them, unchanged. */
+/** Checks that, with a budget for thinking, pending calls come with the thinking that led to them, unchanged. */
 function thinkingFault({ messages, thinking }: MessagesRequestBody): string | undefined {
   const isThinking = ({ type }: Block) => type === 'thinking' || type === 'redacted_thinking'
   for (const [n, { role, content }] of messages.entries()) {
@@ -91,7 +106,7 @@ function thinkingFault({ messages, thinking }: MessagesRequestBody): string | un
       return `messages.${n}: Invalid \`signature\` in \`thinking\` block`
     }
   }
-  if (thinking?.type !== 'enabled' && thinking?.type !== 'adaptive') return undefined
+  if (thinking?.type !== 'enabled') return undefined
   for (let n = messages.length - 1; n > 0; n -= 2) {
     if (!messages[n]!.content.some(({ type }) => type === 'tool_result')) return undefined
     const first = messages[n - 1]!.content[0]!

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text as textOf } from 'node:stream/consumers'
 import { httpServer } from './http.ts'
-import { faultIn, type MessagesRequestBody, SIGNATURE } from './messages-rules.ts'
+import { faultIn, type MessagesRequestBody, omitsThinking, SIGNATURE } from './messages-rules.ts'
 import { blockEvents, type StreamedEvent } from './messages-wire.ts'
 
 interface MessagesRequest {
@@ -69,10 +69,14 @@ export async function messagesServer(...replies: MessagesReply[]): Promise<Messa
 
 const USAGE = { input_tokens: 10, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 }
 
-function blocksOf({ content = [] }: MessagesAnswer): Record<string, unknown>[] {
+function blocksOf(
+  { model, thinking }: MessagesRequestBody,
+  { content = [] }: MessagesAnswer,
+): Record<string, unknown>[] {
+  const isShown = !omitsThinking(model) || thinking?.display === 'summarized'
   return content.map((block, n) => {
     if ('text' in block) return { type: 'text', text: block.text }
-    if ('thinking' in block) return { type: 'thinking', thinking: block.thinking, signature: SIGNATURE }
+    if ('thinking' in block) return { type: 'thinking', thinking: isShown ? block.thinking : '', signature: SIGNATURE }
     return { type: 'tool_use', id: block.id ?? `toolu_${n}`, name: block.tool, input: block.input }
   })
 }
@@ -81,22 +85,24 @@ function reasonOf({ content = [], stop_reason }: MessagesAnswer): string {
   return stop_reason ?? (content.some(block => 'tool' in block) ? 'tool_use' : 'end_turn')
 }
 
-function sendWhole(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
+function sendWhole(response: ServerResponse, body: MessagesRequestBody, answer: MessagesAnswer): void {
   response.writeHead(200, { 'content-type': 'application/json' })
-  const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: blocksOf(answer) }
+  const { model } = body
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: blocksOf(body, answer) }
   const end = { stop_reason: reasonOf(answer), stop_sequence: null, usage: { ...USAGE, ...answer.usage } }
   response.end(JSON.stringify({ ...message, ...end }))
 }
 
-function stream(response: ServerResponse, { model }: MessagesRequestBody, answer: MessagesAnswer): void {
+function stream(response: ServerResponse, body: MessagesRequestBody, answer: MessagesAnswer): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const send = (event: StreamedEvent) => void response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const { model } = body
   const { output_tokens, ...input } = { ...USAGE, ...answer.usage }
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: [], stop_reason: null }
   const usage = { ...input, output_tokens: 1 }
   send({ type: 'message_start', message: { ...message, stop_sequence: null, usage } })
   send({ type: 'ping' })
-  blocksOf(answer)
+  blocksOf(body, answer)
     .flatMap((block, index) => blockEvents(index, block))
     .forEach(send)
   if (answer.breaks === 'cut') return void response.end()

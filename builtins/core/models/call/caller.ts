@@ -25,7 +25,6 @@ import {
 } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { type ModelParameters, mergeParameters } from '../parameters/contract.ts'
-import { withThinking } from '../parameters/openai.ts'
 import { Abilities } from './abilities.ts'
 import { type CallSettings, callModel } from './call.ts'
 import type { Governor, Queue } from './governor.ts'
@@ -109,7 +108,7 @@ export class Caller {
     const most = given.max_tokens ?? call.max_tokens
     // Parameters can only lower the limit of such calls.
     const max_tokens = call.purpose.kind === 'other' ? Math.min(most, call.max_tokens) : most
-    return { ...call, parameters: withThinking(target, given, max_tokens), max_tokens }
+    return { ...call, parameters: given, max_tokens }
   }
 
   /**

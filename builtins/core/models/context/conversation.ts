@@ -16,7 +16,10 @@ export interface ConversationRules {
   separates_results?: boolean
   /** Ids of calls must be nine letters or digits (Mistral). */
   has_short_ids?: boolean
-  /** Reasoning is sent back for all turns: DeepSeek and Kimi require it, OpenAI's models since GPT-5.6 read it. */
+  /**
+   * Reasoning is sent back for all turns: DeepSeek and Kimi require it; Claude, Gemini and OpenAI's models since GPT-5.6
+   * read it, and keep what they cached.
+   */
   keeps_all_reasoning?: boolean
   /** Tool results may contain images (Anthropic); otherwise they follow in a user message after all results. */
   shows_in_results?: boolean
@@ -25,7 +28,7 @@ export interface ConversationRules {
 /** Mistral's models need its rules on every server, because their chat templates enforce them. */
 const MISTRAL = /mi(ni)?stral|mixtral|magistral|codestral|devstral|pixtral/i
 
-const KEEPS_ALL_REASONING = /deepseek|kimi|\bgpt-(?:5\.(?:[6-9]|\d\d)|[6-9])/i
+const KEEPS_ALL_REASONING = /claude|deepseek|gemini|kimi|\bgpt-(?:5\.(?:[6-9]|\d\d)|[6-9])/i
 
 /** Returns the requirements of a model's server for a conversation. */
 export function rulesFor({ id }: Pick<Target, 'id'>): ConversationRules {

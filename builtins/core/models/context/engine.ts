@@ -276,11 +276,11 @@ function toolsFor({ tools, toolsWithin }: MeasuredCall, limits: ContextLimits): 
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
 }
 
-/** Returns the parameters of a call, with the thinking tokens that fit the model. */
-function fittedParameters({ parameters }: ModelCall, thinking_tokens: number): Pick<ModelCall, 'parameters'> {
+/** Returns the parameters of a call; tokens for thinking that they set are lowered to those that fit the model. */
+function fittedParameters({ parameters }: ModelCall, fitting: number): Pick<ModelCall, 'parameters'> {
   if (!parameters) return {}
-  const { thinking_tokens: _, ...others } = parameters
-  return { parameters: thinking_tokens > 0 ? { ...others, thinking_tokens } : others }
+  const { thinking_tokens, ...others } = parameters
+  return { parameters: thinking_tokens && fitting > 0 ? { ...others, thinking_tokens: fitting } : others }
 }
 
 /**

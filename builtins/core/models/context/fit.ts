@@ -1,5 +1,5 @@
 import type { SentMessage as Message, ModelCall } from '../contract.ts'
-import { thinkingTokens } from '../parameters/contract.ts'
+import type { ModelParameters } from '../parameters/contract.ts'
 import { boundedSystem, boundMessage, cutMessages } from './bounds.ts'
 import type { ContextSections, SummaryMark } from './contract.ts'
 import { digestOf } from './digest.ts'
@@ -23,6 +23,8 @@ export interface ContextLimits {
   max_output_tokens: number | null
   /** Tokens that the provider counted for each token of our estimate. */
   ratio: number
+  /** Whether the model thinks unless it is asked not to. */
+  thinks?: boolean
   /** Whether to keep only what is essential; tried after refusals. */
   smallest?: boolean
 }
@@ -93,8 +95,8 @@ const SMALLEST = { context_full: 0.3, context_target: 0.2 }
  * keeps the provider's prompt cache.
  */
 export function fitRequest(
-  { messages, system_parts, tools, max_tokens, parameters }: FittableCall,
-  { window: stated, max_output_tokens, ratio, smallest = false }: ContextLimits,
+  { messages, system_parts, tools, max_tokens, parameters = {} }: FittableCall,
+  { window: stated, max_output_tokens, ratio, thinks = false, smallest = false }: ContextLimits,
   settings: FitSettings,
 ): FittedRequest {
   const window = Math.floor(stated / ratio)
@@ -111,7 +113,7 @@ export function fitRequest(
   const output = max_output_tokens ?? Number.POSITIVE_INFINITY
   const text = Math.min(max_tokens, output, most)
   // Thinking is added to the answer, at most as many tokens again.
-  const thinking = Math.min(thinkingTokens(parameters), output - text, most)
+  const thinking = Math.min(thinkingTokens(parameters, max_tokens, thinks), output - text, most)
   const answer = text + thinking
   const input = window - answer
   const space = Math.max(input - fixed, input * MESSAGE_SHARE)
@@ -134,6 +136,24 @@ export function fitRequest(
     whole: fitted.fullLength,
     cut: fitted.cut + tally.cut,
   }
+}
+
+/** Tokens for thinking by default, as a multiple of those for the answer. */
+const DEFAULT_THINKING = 2
+
+/**
+ * Returns the number of tokens that a model may spend on thinking, in addition to its answer. Providers count both
+ * together, so a model that thinks needs some, or its answer is cut:
+ * https://platform.openai.com/docs/guides/reasoning, https://platform.claude.com/docs/en/build-with-claude/thinking
+ * @param max_tokens of the answer
+ */
+function thinkingTokens(
+  { reasoning_effort: effort, thinking_tokens }: ModelParameters,
+  max_tokens: number,
+  thinks: boolean,
+): number {
+  if (effort === 'none') return 0
+  return thinking_tokens ?? (thinks || effort ? max_tokens * DEFAULT_THINKING : 0)
 }
 
 /** Sizes for fitting a conversation, in tokens. */

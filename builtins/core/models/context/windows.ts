@@ -2,6 +2,7 @@ import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
+import { THINKS } from '../parameters/thinking.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 import { hasImages } from './vision.ts'
@@ -89,6 +90,7 @@ export class ContextWindows {
     return {
       window: Math.max(known ?? ASSUMED_WINDOW, SMALLEST_WINDOW),
       max_output_tokens: facts.max_output_tokens,
+      thinks: THINKS.test(target.id),
       ratio,
     }
   }

@@ -79,11 +79,6 @@ export const ModelParameters = z.strictObject(
 )
 export type ModelParameters = z.infer<typeof ModelParameters>
 
-/** Returns the number of tokens a model may spend on thinking, in addition to its answer. */
-export function thinkingTokens({ reasoning_effort, thinking_tokens = 0 }: ModelParameters = {}): number {
-  return reasoning_effort === 'none' ? 0 : thinking_tokens
-}
-
 /** Writes parameters in one line, such as `reasoning_effort=high temperature=0.7`. */
 export function parametersLine(parameters: ModelParameters): string {
   return Object.entries(parameters)

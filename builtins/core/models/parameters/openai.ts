@@ -66,22 +66,6 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
   }
 }
 
-/** Models of OpenAI that think, and those of them that do so only if asked to. */
-const [THINKS, THINKS_IF_ASKED] = [/^[^:]+:(?:o\d|gpt-[5-9])/, /:gpt-5\.[1-4]/]
-/** Tokens for thinking by default, as a multiple of those for the answer. */
-const DEFAULT_THINKING = 2
-
-/**
- * Adds tokens for thinking where none are set and a model of OpenAI thinks: it counts them as part of the answer, which
- * would otherwise be cut. OpenAI recommends to reserve many: https://platform.openai.com/docs/guides/reasoning
- * @param max_tokens of the answer
- */
-export function withThinking({ id }: { id: string }, given: ModelParameters, max_tokens: number): ModelParameters {
-  const { reasoning_effort: effort, thinking_tokens } = given
-  const thinks = THINKS.test(id) && effort !== 'none' && (effort || !THINKS_IF_ASKED.test(id))
-  return thinks && !thinking_tokens ? { ...given, thinking_tokens: max_tokens * DEFAULT_THINKING } : given
-}
-
 const EFFORTS: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 function capEffort(most: Effort, effort: Effort): Effort {

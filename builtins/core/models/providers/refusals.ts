@@ -32,7 +32,8 @@ const ESSENTIAL = [
 ]
 
 /**
- * Optional keys of a request and its messages. `thinking.type.enabled` is one way to request thinking; another remains.
+ * Optional keys of a request and its messages. `thinking.type.enabled` is one way to request thinking, and
+ * `thinking.type.disabled` one way to request none; others remain.
  */
 const OMITTABLE = [
   'temperature',
@@ -53,6 +54,7 @@ const OMITTABLE = [
   'extra_content',
   'thinking',
   'thinking.type.enabled',
+  'thinking.type.disabled',
   'output_config',
   'extra_body',
   'prompt_cache_key',
@@ -78,8 +80,7 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'OpenAI', says: /Unsupported (?:parameter|value)s?: ['"`]?([\w.]+)/i },
   { of: 'OpenAI', says: /Unrecognized request arguments? supplied: ([\w.]+)/i },
   { of: 'OpenAI', says: /Unknown parameter: ['"`]?([\w.]+)/i },
-  { of: 'Anthropic', says: /(thinking\.type\.enabled)\W+is not supported/i },
-  { of: 'Anthropic', says: /thinking\.type\.disabled\W+is not supported/i, key: 'thinking' },
+  { of: 'Anthropic', says: /(thinking\.type\.(?:enabled|disabled))\W+is not supported/i },
   { of: 'Anthropic', says: /adaptive thinking is not supported/i, key: 'thinking' },
   { of: 'Anthropic', says: /does not support (?:the )?effort/i, key: 'output_config' },
   { of: 'Anthropic', says: /`?temperature`? and `?(top_p)`? cannot both be specified/i },

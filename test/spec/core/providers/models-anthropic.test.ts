@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Message, type ModelCall, ModelProviders } from '#core/models/contract'
+import { type Message, type ModelCall, type ModelParameters, ModelProviders } from '#core/models/contract'
 import models from '#core/models/index'
 import { anthropic } from '#core/models/providers/anthropic'
 import { definePlugin } from '#kernel'
@@ -203,6 +203,34 @@ test.for([
   expect(error).toMatchObject({ kind, transient: false, spend: { attempts: 1, cost_micros: 0 } })
   expect(error.message).toContain(`HTTP ${status}: The key *** is not known`)
   expect(server.requests).toHaveLength(1)
+})
+
+test.for<[model: string, parameters: ModelParameters, sent: object, max_tokens: number]>([
+  ['claude-opus-5-5', {}, { thinking: { type: 'adaptive', display: 'summarized' } }, 3_000],
+  ['claude-fable-5-2', { reasoning_effort: 'max' }, { output_config: { effort: 'max' } }, 3_000],
+  ['claude-sonnet-5', { thinking_tokens: 500 }, { thinking: { type: 'adaptive', display: 'summarized' } }, 1_500],
+  ['claude-opus-5', { reasoning_effort: 'none' }, { thinking: { type: 'disabled' } }, 1_000],
+  ['claude-sonnet-5-5', { reasoning_effort: 'none' }, { thinking: { type: 'between_tools' } }, 1_000],
+  [
+    ...(['claude-opus-5-5', { reasoning_effort: 'none' }] as const),
+    ...([{ thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }, 1_000] as const),
+  ],
+  ['claude-opus-4-6', { reasoning_effort: 'high' }, { thinking: { type: 'adaptive' } }, 3_000],
+  ['claude-opus-4-6', { thinking_tokens: 2_000 }, { thinking: { type: 'enabled', budget_tokens: 2_000 } }, 3_000],
+])('%s with %o thinks as its generation allows', async ([model, parameters, sent, max_tokens]) => {
+  const answer = { content: [{ thinking: 'Hm, let me see.' }, { text: 'Good morning.' }] }
+  const { call, server } = await testHostForAnthropic([answer])
+  const { text, reasoning } = await call({ model: `anthropic:${model}`, parameters, max_tokens: 1_000 })
+  expect(text).toBe('Good morning.')
+  expect(server.requests.at(-1)!.body).toMatchObject({ ...sent, max_tokens })
+  if (parameters.reasoning_effort !== 'none') expect(reasoning).toBe('Hm, let me see.')
+})
+
+test('an older model does not think unless it is asked to', async () => {
+  const { call, server } = await testHostForAnthropic([])
+  await call({ max_tokens: 1_000 })
+  expect(server.requests[0]!.body).not.toHaveProperty('thinking')
+  expect(server.requests[0]!.body.max_tokens).toBe(1_000)
 })
 
 test("a profile's temperature is not sent, because the API refuses it", async () => {

@@ -4,6 +4,7 @@ import { type ModelParameters, Models } from '#core/models/contract'
 import type { ModelsOverview } from '#core/models/overview'
 import { dialectOf } from '#core/models/parameters/dialects'
 import { wireParameters } from '#core/models/parameters/openai'
+import { THINKS } from '#core/models/parameters/thinking'
 import { renderModels } from '#core/models/render'
 import { project } from '../../../cli/project.ts'
 import { modelServer, runHeartbeat, text } from '../../../support/index.ts'
@@ -113,6 +114,32 @@ test('tokens for thinking come on top of the answer, and count towards the windo
   expect(report.sections.answer).toBe(7_000)
 })
 
+test.each([
+  'openai:o3',
+  'openrouter:anthropic/claude-sonnet-5.5',
+  'anthropic:claude-haiku-5-5',
+  'gemini:gemini-3.6-flash',
+  'google:models/gemini-2.5-pro',
+  'deepseek:deepseek-v4.1-flash',
+  'xai:grok-4.5',
+  'fireworks:accounts/fireworks/models/kimi-k2p6',
+  'fireworks:accounts/fireworks/models/minimax-m2p7',
+  'zai:glm-5.1',
+])('%s thinks unless it is asked not to', id => expect(id).toMatch(THINKS))
+
+test.each([
+  'openai:gpt-4o',
+  'openai:gpt-5.4-mini',
+  'anthropic:claude-3-7-sonnet-20250219',
+  'anthropic:claude-sonnet-4-20250514',
+  'anthropic:claude-opus-4-6',
+  'gemini:gemini-2.5-flash-lite',
+  'xai:grok-4.1-fast-non-reasoning',
+  'groq:openai/gpt-oss-120b',
+  'ollama:deepseek-r1:8b',
+  'sim/rules-1',
+])('%s gets no tokens for thinking unless it is asked to think', id => expect(id).not.toMatch(THINKS))
+
 test.for([
   ['models.yaml', 'parameters: { "openai:m": { reasoning_effort: huge } }', /models\.yaml:1.*reasoning_effort/],
   ['models.yaml', 'parameters: { "openai:m": { extra: { messages: [] } } }', /extra\.messages: cannot be set here/],
@@ -146,7 +173,8 @@ test('the parameters of the profile and the model are sent, and svc agent and sv
     'openai:scripted, with temperature=1 top_p=0.5 seed=1',
   )
   expect(home.server.requests.length).toBeGreaterThan(1)
-  for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters })
+  // Tokens for thinking are added.
+  for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters, max_tokens: 3 * 4096 })
   // A temperature in the profile overrides that of the model.
   expect((await detail(home, await spawn(home, 'cold'))).parameters).toMatchObject({ temperature: 0.1, seed: 1 })
 })

@@ -51,7 +51,7 @@ const PARAMETERS: [of: string, message: string, key: string][] = [
     '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".',
     'thinking.type.enabled',
   ],
-  ['Anthropic', '"thinking.type.disabled" is not supported for this model.', 'thinking'],
+  ['Anthropic', '"thinking.type.disabled" is not supported for this model.', 'thinking.type.disabled'],
   ['Anthropic', 'adaptive thinking is not supported on this model', 'thinking'],
   ['Anthropic', 'This model does not support the effort parameter.', 'output_config'],
   ['Anthropic', '`temperature` and `top_p` cannot both be specified for this model.', 'top_p'],

@@ -143,9 +143,9 @@ test('Anthropic gets its signed thinking back while its calls are answered, and 
   await anthropic([...turn, { role: 'user', content: 'Be quick.' }, { role: 'user', content: '(A hint.)' }])
   expect(server.requests[2]!.messages!).toMatchObject({ thinking: { type: 'enabled' } })
   expect(JSON.stringify(server.requests[2]!.messages!.messages).match(/"type":"thinking"/g)).toHaveLength(2)
-  // After a new message of the user, earlier thinking is not needed any more.
+  // After a new message of the user it stays, and what comes before it stays cached.
   await anthropic([...turn, { role: 'assistant', content: 'A cat.' }, { role: 'user', content: 'Sure?' }])
-  expect(JSON.stringify(server.requests[3]!.messages!.messages)).not.toContain('thinking')
+  expect(JSON.stringify(server.requests[3]!.messages!.messages).match(/"type":"thinking"/g)).toHaveLength(2)
   // Without the thinking that led to its calls the API would refuse to think.
   await anthropic([GOAL, ...storedMessages({ ...first, provider_data: { model: 'deepseek:m', fields: {} } })])
   expect(server.requests[4]!.messages).not.toHaveProperty('thinking')
