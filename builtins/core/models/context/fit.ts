@@ -23,8 +23,8 @@ export interface ContextLimits {
   max_output_tokens: number | null
   /** Tokens that the provider counted for each token of our estimate. */
   ratio: number
-  /** Whether the model thinks unless it is asked not to. */
-  thinks?: boolean
+  /** When the model thinks: unless asked not to, or only if an effort is set. */
+  thinks?: 'by_default' | 'if_asked' | undefined
   /** Whether to keep only what is essential; tried after refusals. */
   smallest?: boolean
 }
@@ -96,7 +96,7 @@ const SMALLEST = { context_full: 0.3, context_target: 0.2 }
  */
 export function fitRequest(
   { messages, system_parts, tools, max_tokens, parameters = {} }: FittableCall,
-  { window: stated, max_output_tokens, ratio, thinks = false, smallest = false }: ContextLimits,
+  { window: stated, max_output_tokens, ratio, thinks, smallest = false }: ContextLimits,
   settings: FitSettings,
 ): FittedRequest {
   const window = Math.floor(stated / ratio)
@@ -150,10 +150,10 @@ const DEFAULT_THINKING = 2
 function thinkingTokens(
   { reasoning_effort: effort, thinking_tokens }: ModelParameters,
   max_tokens: number,
-  thinks: boolean,
+  thinks: ContextLimits['thinks'],
 ): number {
   if (effort === 'none') return 0
-  return thinking_tokens ?? (thinks || effort ? max_tokens * DEFAULT_THINKING : 0)
+  return thinking_tokens ?? (thinks === 'by_default' || (thinks && effort) ? max_tokens * DEFAULT_THINKING : 0)
 }
 
 /** Sizes for fitting a conversation, in tokens. */

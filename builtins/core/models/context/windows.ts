@@ -2,7 +2,7 @@ import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
 import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
-import { THINKS } from '../parameters/thinking.ts'
+import { THINKS, THINKS_IF_ASKED } from '../parameters/thinking.ts'
 import { Shortening } from './contract.ts'
 import type { ContextLimits, FittedRequest } from './fit.ts'
 import { hasImages } from './vision.ts'
@@ -90,7 +90,7 @@ export class ContextWindows {
     return {
       window: Math.max(known ?? ASSUMED_WINDOW, SMALLEST_WINDOW),
       max_output_tokens: facts.max_output_tokens,
-      thinks: THINKS.test(target.id),
+      thinks: THINKS.test(target.id) ? 'by_default' : THINKS_IF_ASKED.test(target.id) ? 'if_asked' : undefined,
       ratio,
     }
   }

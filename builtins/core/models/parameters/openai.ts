@@ -51,7 +51,7 @@ function thinking({ reasoning_effort: effort, thinking_tokens }: ModelParameters
       return { reasoning_effort: effort && (isLeast(effort) ? 'none' : 'high') }
     case 'deepseek':
       if (effort === 'none') return { thinking: { type: 'disabled' } }
-      return effort ? { thinking: { type: 'enabled' }, reasoning_effort: isMost(effort) ? 'max' : 'high' } : {}
+      return effort ? { thinking: { type: 'enabled' }, reasoning_effort: effort } : {}
     case 'ollama':
       return { reasoning_effort: effort && raiseEffort('low', capEffort('high', effort)) }
     case 'local':
@@ -79,8 +79,4 @@ function raiseEffort(least: Effort, effort: Effort): Effort {
 
 function isLeast(effort: Effort): boolean {
   return effort === 'none' || effort === 'minimal'
-}
-
-function isMost(effort: Effort): boolean {
-  return effort === 'xhigh' || effort === 'max'
 }

@@ -1,3 +1,6 @@
+/** Models that think if an effort is set. */
+export const THINKS_IF_ASKED = /\b(?:gpt-5\.[1-4]|claude-(?:opus|sonnet|haiku)-4|gemini-2\.5-flash-lite)/i
+
 /**
  * Models that think unless they are asked not to, at any provider. Sources: the providers' documentation, read on
  * 2026-12-01. Models for one's own computer are left out: their windows have no space for long thoughts.

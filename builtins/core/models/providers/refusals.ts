@@ -70,7 +70,8 @@ const OMITTABLE = [
 
 /**
  * Error messages that refuse one parameter, most specific first. Sources: the providers' documentation and issues that
- * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25.
+ * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25, and hermes-agent, modelparams.dev on
+ * 2026-12-01.
  */
 export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'OpenAI', says: /verified to generate reasoning summaries/i, key: 'reasoning.summary' },
@@ -93,10 +94,12 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
   { of: 'Groq', says: /`?(reasoning_effort)`? must be one of/i },
   { of: 'xAI', says: /does not support parameter `?(\w+)/i },
   { of: 'xAI', says: /Argument not supported on this model: (\w+)/i },
+  { of: 'OpenRouter', says: /Reasoning is mandatory/i, key: 'reasoning' },
   { of: 'LiteLLM', says: /does not support parameters: \W*(\w+)/i },
   // A keyword of a tool's schema is no parameter of the request.
   { of: 'Gemini', says: /Unknown name \W*(\w+)\b(?!\W+at 'tools)/i },
-  { of: 'Gemini', says: /Thinking budget is not supported/i, key: 'extra_body' },
+  { of: 'Gemini', says: /Thinking budget (?:is not supported|\(\d+\) is invalid)/i, key: 'extra_body' },
+  { of: 'Gemini', says: /only works in thinking mode|thinking_budget to 0\b/i, key: 'reasoning_effort' },
   {
     of: 'Gemini',
     says: /Thinking (?:level|mode)? ?\w* ?(?:is not supported|can(?:no|')t be disabled)/i,
@@ -108,6 +111,8 @@ export const PARAMETER_SIGNS: readonly ParameterSign[] = [
     says: /\b(\w+)['"`]? (?:is|are) (?:not (?:supported|permitted|allowed)|unsupported)/i,
     isLoose: true,
   },
+  // Kimi: only 1 is allowed; Z.ai: of three levels; and others, in many words.
+  { of: 'many', says: /\b(temperature|top_p|reasoning[ _]effort)\b/i, isLoose: true },
 ]
 
 /** Error messages that a model, or its tools, can only be used with the Responses API. */
@@ -247,5 +252,5 @@ function parameterIn(text: string): string | undefined {
 
 /** Converts a name to snake case. xAI names parameters in camel case, as its clients do: `reasoningEffort`. */
 function snakeCase(name: string): string {
-  return name.replace(/[a-z][A-Z]/g, ([a, b]) => `${a}_${b!.toLowerCase()}`)
+  return name.replace(/(?<=[a-z])(?=[A-Z])| /g, '_').toLowerCase()
 }

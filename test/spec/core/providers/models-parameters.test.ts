@@ -67,7 +67,7 @@ test.for<[provider: string, base_url: string, parameters: ModelParameters, wire:
   ],
   ['google', 'http://127.0.0.1:1/v1', { reasoning_effort: 'max' }, { reasoning_effort: 'high' }],
   ['mistral', 'https://api.mistral.ai/v1', FULL, { reasoning_effort: 'high', random_seed: 7, stop: ['END'] }],
-  ['deepseek', 'https://api.deepseek.com', FULL, { thinking: { type: 'enabled' }, reasoning_effort: 'max' }],
+  ['deepseek', 'https://api.deepseek.com', FULL, { thinking: { type: 'enabled' }, reasoning_effort: 'xhigh' }],
   ['deepseek', 'https://api.deepseek.com', { reasoning_effort: 'none' }, { thinking: { type: 'disabled' } }],
   ['ollama', 'http://localhost:11434/v1', { reasoning_effort: 'minimal' }, { reasoning_effort: 'low' }],
   ['ollama', 'http://localhost:11434/v1', { reasoning_effort: 'none' }, { reasoning_effort: 'none' }],
@@ -173,8 +173,7 @@ test('the parameters of the profile and the model are sent, and svc agent and sv
     'openai:scripted, with temperature=1 top_p=0.5 seed=1',
   )
   expect(home.server.requests.length).toBeGreaterThan(1)
-  // Tokens for thinking are added.
-  for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters, max_tokens: 3 * 4096 })
+  for (const { body } of home.server.requests) expect(body).toMatchObject({ ...parameters })
   // A temperature in the profile overrides that of the model.
   expect((await detail(home, await spawn(home, 'cold'))).parameters).toMatchObject({ temperature: 0.1, seed: 1 })
 })
