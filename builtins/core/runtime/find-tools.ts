@@ -46,8 +46,8 @@ export function findTools(all: readonly Findable[], hidden: readonly Findable[])
   const shown = new Set(all.filter(each => !hidden.includes(each)).map(({ toolkit }) => toolkit))
   return tool({
     name: FIND_TOOLS,
-    description: `Find more tools when those shown do not do what you need. You have ${hidden.length} more, for: ${toolkits}. Say what you want to do, such as "show the changes of a file". Those found can be called from your next step on.`,
-    parameters: z.object({ query: z.string().trim().min(1).max(500).describe('What you want to do, in a few words') }),
+    description: `Find more tools when those shown do not do what you need. You have ${hidden.length} more, for: ${toolkits}. Say in a few words what you want to do, such as "show the changes of a file". Those found can be called from your next step on.`,
+    parameters: z.object({ query: z.string().trim().min(1).max(500) }),
     read_only: true,
     execute({ query }) {
       const hits = rankTools(all, query).slice(0, MAX_HITS)

@@ -65,8 +65,9 @@ async function childProfile(
     // No common tools means no toolkits; an empty list of tools would mean all.
     toolkits: tools?.length === 0 ? [] : toolkits.map(({ name }) => name),
     tools,
-    // Offers the everyday toolkits first, unless a profile sets others. A sub-agent has no later goals to note for.
-    core: given ? inView : inView.filter(name => name !== 'notepad'),
+    // Offers the everyday toolkits first, unless a profile sets others. A sub-agent has no later goals to note for, and
+    // its result is its message.
+    core: given ? inView : inView.filter(name => name !== 'notepad' && name !== 'comms'),
     max_cost_usd: above.max_cost_usd,
     // The parent's limit applies in any case.
     max_total_cost_usd: given?.max_total_cost_usd ?? 0,

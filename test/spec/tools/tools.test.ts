@@ -69,7 +69,7 @@ describe('all tools of the project', async () => {
   afterAll(() => home.close())
   const listed = await toolsOf(home)
 
-  it('are more than 72, of which the everyday toolkits are offered by default, each as a whole', () => {
+  it('are more than 72, of which the everyday toolkits are offered by default', () => {
     expect(listed.tools.length).toBeGreaterThan(72)
     expect(listed.budget_tokens).toBe(0)
     const offered = offeredIn(listed)
@@ -93,7 +93,7 @@ describe('all tools of the project', async () => {
       ]),
     )
     const kits = new Set(listed.tools.filter(each => each.offered).map(({ toolkit }) => toolkit))
-    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'runtime']))
+    expect(kits).toEqual(new Set(['file', 'shell', 'notepad', 'web', 'goals', 'questions', 'comms', 'runtime']))
   })
 
   it('need approval where calls of them wait for it, by the configuration', async () => {

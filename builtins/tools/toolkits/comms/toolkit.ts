@@ -14,6 +14,8 @@ const LONGEST = 1_500
 export function commsToolkit(svc: PluginHandle): Toolkit {
   return {
     name: 'comms',
+    // Messages of the operator ask for an answer: a tool that came only then would change what the provider has cached.
+    everyday: true,
     tools: [
       tool({
         name: 'send_message',
@@ -35,6 +37,7 @@ export function commsToolkit(svc: PluginHandle): Toolkit {
         description:
           'Read your unread messages and mark them as read. If there are none, show the latest messages that you have read.',
         parameters: z.object({}),
+        hidden: true,
         idempotent: true,
         async execute(_, call) {
           const mail = svc.use(Mail)

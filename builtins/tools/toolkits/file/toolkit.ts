@@ -16,7 +16,7 @@ import { windowOf } from './window.ts'
 const path = z
   .string()
   .min(1)
-  .describe('Path relative to your workspace, as in "notes/today.md"; or absolute, in a folder assigned to you')
+  .describe('Relative to your workspace, as in "notes/today.md", or absolute in an assigned folder')
 const replacement = {
   old_text: z.string().min(1).describe('The text to replace, copied from the file without row numbers'),
   new_text: z.string().describe('The text that replaces old_text; empty removes it'),
@@ -138,7 +138,7 @@ export function fileToolkit(svc: PluginHandle, limits: FileConfig): Toolkit {
       }),
       tool({
         name: 'list_dir',
-        description: 'List a folder, with the sizes of its files. Use it to look around; glob finds by name.',
+        description: 'List a folder, with the sizes of its files.',
         parameters: z.object({
           path: path.default('.'),
           max_depth: z.coerce.number().int().min(1).max(10).default(2).describe('Levels of folders to show'),

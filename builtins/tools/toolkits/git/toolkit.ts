@@ -14,6 +14,7 @@ export function gitToolkit(svc: PluginHandle): Toolkit {
         name: 'git_init',
         description: 'Create a git repository in your workspace, if there is none.',
         parameters: z.object({}),
+        hidden: true,
         idempotent: true,
         async execute(_, call) {
           await (await repository(call)).init()

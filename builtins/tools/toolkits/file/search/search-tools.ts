@@ -70,7 +70,7 @@ export function searchTools(svc: PluginHandle, path: z.ZodString, limits: FileCo
     tool({
       name: 'grep',
       description:
-        'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}. Use it before you read large files.',
+        'Find a text or a regular expression in files, line by line. Shows path:line: text, as in {"pattern": "class \\\\w+Error", "glob": "*.ts"}.',
       parameters: z.object({
         pattern: z.string().min(1).max(1000).describe('JavaScript regular expression'),
         path: path.default('.').describe('Folder, or file; name a file over 2 MB here'),
