@@ -102,9 +102,8 @@ export class ContextEngine {
         this.#log(purpose, 'model_refused', `${refused.error.message} ${SENT_PLAIN}`)
       }
       try {
-        const { max_tokens, thinking_tokens } = fitted
-        const parameters = fittedParameters(call, thinking_tokens)
-        const answer = await ask({ ...call, tools, messages, max_tokens, context, ...parameters })
+        const { max_tokens, parameters } = fitted
+        const answer = await ask({ ...call, tools, messages, max_tokens, context, parameters })
         const cut_at = await this.#windows.calibrate(target, purpose, fitted, answer.spend)
         if (cut_at !== undefined) await this.#noteCutByServer(target, purpose, fitted, cut_at)
         // Only the size changed, so the first request was refused for its size.
@@ -274,13 +273,6 @@ function isSame(one: readonly Message[], other: readonly Message[]): boolean {
 function toolsFor({ tools, toolsWithin }: MeasuredCall, limits: ContextLimits): readonly ToolSpec[] {
   const most = toolTokens(limits)
   return toolsWithin && toolsTokens(tools) > most ? toolsWithin(most) : tools
-}
-
-/** Returns the parameters of a call; tokens for thinking that they set are lowered to those that fit the model. */
-function fittedParameters({ parameters }: ModelCall, fitting: number): Pick<ModelCall, 'parameters'> {
-  if (!parameters) return {}
-  const { thinking_tokens, ...others } = parameters
-  return { parameters: thinking_tokens && fitting > 0 ? { ...others, thinking_tokens: fitting } : others }
 }
 
 /**

@@ -37,8 +37,8 @@ export interface FittedRequest {
   messages: readonly Message[]
   /** Tokens reserved for the answer, including its thinking. */
   max_tokens: number
-  /** Part of `max_tokens` reserved for thinking. */
-  thinking_tokens: number
+  /** Those of the call; the tokens for thinking that they set are lowered to those that fit. */
+  parameters: ModelParameters
   window: number
   /** Tokens left for the input, as estimated. */
   input: number
@@ -124,7 +124,7 @@ export function fitRequest(
   return {
     messages: [...system, ...fittedMessages],
     max_tokens: answer,
-    thinking_tokens: thinking,
+    parameters: parameters.thinking_tokens ? { ...parameters, thinking_tokens: thinking || undefined } : parameters,
     window: stated,
     input,
     sections: { system: systemTokens, tools: toolTokens, messages: fitted.tokens, answer },
