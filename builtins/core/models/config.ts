@@ -50,6 +50,14 @@ export const ModelConfig = z.object({
     })
     .default({})
     .describe('Providers by name: further servers with the protocol of OpenAI, and other settings for known providers'),
+  context_limit: z
+    .int()
+    .min(8_000)
+    .max(100_000_000)
+    .default(256_000)
+    .describe(
+      "Maximum tokens of a request and its answer, even where the model's context window is larger: a long conversation costs more in each step, and models follow it less well",
+    ),
   context_full: z
     .number()
     .min(0.2)

@@ -6,7 +6,7 @@ import { HeldClock } from '../../../support/clock.ts'
 import { text } from '../../../support/index.ts'
 import { modelServer, type Script } from '../../../support/model/model-server.ts'
 import { type ModelRequestBody, refuse, tokensIn } from '../../../support/model/wire-rules.ts'
-import { testHostForModels } from './models-host.ts'
+import { PURPOSE, testHostForModels } from './models-host.ts'
 
 const MINUTE_MS = 60_000
 const ASKED = { model: 'openai:scripted-1', max_tokens: 500 }
@@ -52,6 +52,23 @@ test.each([
   const { call, server } = await testHostForModels(() => text('Done.'), {}, { pages })
   await call({ ...ASKED, messages: conversation(10_000) })
   expect(tokensIn(server.requests[0]!.body) + 500).toBeLessThanOrEqual(4_096)
+})
+
+test.each([
+  [{}, 256_000],
+  [{ context_limit: 20_000 }, 20_000],
+  [{ context_limit: 1_000_000 }, 1_000_000],
+])('of a window of 1,000,000 tokens, %o uses %i', async (model, window) => {
+  const { call, models } = await testHostForModels(() => text('Done.'), {
+    files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 1000000 } }\n' },
+    config: { model },
+  })
+  const asked = { ...ASKED, tools: [], purpose: PURPOSE, messages: conversation(30_000) }
+  const { total, ...report } = await models.measure!(asked)
+  expect(report.window).toBe(window)
+  expect(total).toBeLessThanOrEqual(window)
+  expect(total > 20_000).toBe(window > 30_000)
+  await call(asked)
 })
 
 test('Ollama is asked again after the first answer, because it reports only loaded models', async () => {
