@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
-import { type Effect, errorMessage, type PluginHandle, SvcError } from '#kernel'
+import { type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { isTransient } from '#lib/errors'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { lockFile } from '#lib/lock'
 import type { Wake } from '#platform/heartbeat/contract'
@@ -176,8 +177,8 @@ export class Mailboxes {
         if (!(await store.apply(effects.filter(({ effect }) => effect !== wakeAgents.kind.name)))) continue
         if (!sent.read) reached.add(sent.to_agent)
       } catch (error) {
-        // The line is valid; the database may take it later.
-        if (error instanceof SvcError && error.status === 503) throw error
+        // The line is valid.
+        if (isTransient(error)) throw error
         mailbox.bad(JSON.stringify(message), errorMessage(error))
       }
     }
