@@ -77,6 +77,7 @@ export const STEPS = [
   '063-goals-by-end',
   '064-active-transcripts',
   '065-calls-of-spend',
+  '066-agents-index',
 ]
 
 /** Each module's part of the steps, in the order within a step. Leases take the cycles of agents over before agents drop them. */

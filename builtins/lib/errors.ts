@@ -1,4 +1,4 @@
-import { defineError, errorMessage, type SvcError } from '#kernel'
+import { defineError, errorMessage, SvcError } from '#kernel'
 
 const WRONG = 'Something went wrong inside the service; its log has the details'
 /** An unexpected error inside the service; the log describes it, under the request id if the message has one. */
@@ -38,6 +38,11 @@ export const DiskFailedError = defineError({
   message: (p: { what: string; problem: string }) =>
     `The disk that contains ${p.what} failed (${p.problem}); nothing was written. Check the disk, and whether a quota is used up.`,
 })
+/** Returns whether the same write may succeed later: the database is locked or out of reach, or its disk is full. */
+export function isTransient(error: unknown): error is SvcError {
+  return error instanceof SvcError && error.status === 503
+}
+
 /** Numbers of EDQUOT, an exceeded quota, on Linux and macOS; Node has no code for it. */
 const QUOTA_EXCEEDED = [-122, -69]
 

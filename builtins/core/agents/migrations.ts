@@ -88,4 +88,8 @@ CREATE VIEW agent_totals AS SELECT count(*) AS total, count(*) FILTER (WHERE die
   count(*) FILTER (WHERE died_at IS NULL AND paused_at IS NOT NULL) AS paused,
   count(*) FILTER (WHERE died_at IS NULL AND paused_at IS NULL AND waiting_for IS NOT NULL) AS waiting FROM agents;
 `,
+  /** A cycle asks for the messages that its agent has read, and the deletion of an agent for all of them. */
+  '066-agents-index': `
+CREATE INDEX nudges_by_agent ON nudges (agent_id, delivered_at);
+`,
 }

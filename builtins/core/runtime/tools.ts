@@ -34,6 +34,8 @@ const QUESTIONS = 'questions'
 const SKILLS = 'skills'
 /** The family of the tools that a profile names one by one. */
 const NAMED = 'named'
+/** Maximum number of cached tool sets, of some 50 KiB each: a task may name any of the toolkits. */
+const MAX_SETS = 200
 /** Maximum number of replaced references in a schema, and its size as JSON with them replaced, in characters. */
 const MAX_REFERENCES = 100
 const MAX_INLINE_CHARS = 16_000
@@ -58,6 +60,7 @@ export function toolSets(svc: PluginHandle, config: RuntimeConfig) {
     let set = made.get(key)
     if (!set) {
       set = build(svc, profile, only, tool_prompt_tokens || Number.POSITIVE_INFINITY)
+      if (made.size >= MAX_SETS) made.delete(made.keys().next().value!)
       if (config.toolkit_cache) made.set(key, set)
     }
     return set

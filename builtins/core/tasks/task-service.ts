@@ -203,9 +203,9 @@ export class TaskService {
       if (run && !run.text.isComplete) {
         run.abort(new TaskStoppedError())
         await run.ended
-        return
-      }
-      if (await this.#failElsewhere(row, seizeTask, new TaskStoppedError())) return
+        // It may have stopped to wait just before.
+        if (!run.waits) return
+      } else if (await this.#failElsewhere(row, seizeTask, new TaskStoppedError())) return
     }
   }
 

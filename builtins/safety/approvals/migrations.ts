@@ -36,4 +36,7 @@ CREATE INDEX approval_rules_by_agent ON approval_rules (agent_id);
 CREATE VIEW approvals_view AS SELECT approval_id, agent_id, session_id, goal_id, tool_name, arguments, status, reason,
   created_at, task_id FROM approvals;
 `,
+  '066-agents-index': `
+CREATE INDEX approvals_by_agent ON approvals (agent_id);
+`,
 }

@@ -102,7 +102,6 @@ const OTHERS = 'others'
  * @param top maximum number of rows listed by name; -1 lists all
  */
 export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: number, from: number, top = -1) {
-  const key = SPEND_KEYS[by]
   const name = by === 'agent' ? agentNameOf('sums.key') : 'NULL'
   return store.all<{
     at: number
@@ -112,13 +111,15 @@ export function spendBy(store: Store, by: keyof typeof SPEND_KEYS, length: numbe
     tokens: number
     calls: number
   }>(
-    `WITH most AS (SELECT ${key} AS key FROM spend WHERE at >= ? AND ${key} IS NOT NULL GROUP BY 1
-       ORDER BY sum(cost_micros) DESC, sum(input_tokens + output_tokens) DESC, 1 LIMIT ?),
-     sums AS (SELECT at - at % ? AS at, CASE WHEN ${key} IS NULL OR ${key} IN (SELECT key FROM most) THEN ${key} ELSE '${OTHERS}' END AS key,
-       sum(cost_micros) AS micros, sum(input_tokens + output_tokens) AS tokens, sum(calls) AS calls
-     FROM spend WHERE at >= ? GROUP BY 1, 2)
+    // Materialized, because SQLite would read all spend ever by its index on agents.
+    `WITH recent AS MATERIALIZED (SELECT at - at % ? AS at, ${SPEND_KEYS[by]} AS key, cost_micros,
+       input_tokens + output_tokens AS tokens, calls FROM spend WHERE at >= ?),
+     most AS (SELECT key FROM recent WHERE key IS NOT NULL GROUP BY key
+       ORDER BY sum(cost_micros) DESC, sum(tokens) DESC, key LIMIT ?),
+     sums AS (SELECT at, CASE WHEN key IS NULL OR key IN (SELECT key FROM most) THEN key ELSE '${OTHERS}' END AS key,
+       sum(cost_micros) AS micros, sum(tokens) AS tokens, sum(calls) AS calls FROM recent GROUP BY 1, 2)
      SELECT at, key, micros, tokens, calls, ${name} AS name FROM sums ORDER BY at, key`,
-    [from, top, length, from],
+    [length, from, top],
   )
 }
 

@@ -41,6 +41,8 @@ export class DelegationService implements Delegations {
   readonly #svc: PluginHandle
   readonly #config: DelegationConfig
   #sweeping = false
+  /** Whether a task may have ended since the sweep in progress looked. */
+  #isDue = false
 
   constructor(svc: PluginHandle, config: DelegationConfig) {
     this.#svc = svc
@@ -185,17 +187,26 @@ export class DelegationService implements Delegations {
    * or before a crash, is reported too. Each is reported once, because only one process can write it.
    */
   async sweep(): Promise<void> {
+    this.#isDue = true
+    // Its own writes end goals, so a sweep must not wait for the one in progress.
     if (this.#sweeping) return
     this.#sweeping = true
     try {
-      const { clock } = this.#svc
-      const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
-      for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
+      while (this.#isDue) {
+        this.#isDue = false
+        await this.#reportEnded()
+      }
     } catch (error) {
       this.#svc.log.warn({}, `cannot report ended delegations yet: ${errorMessage(error)}`)
     } finally {
       this.#sweeping = false
     }
+  }
+
+  async #reportEnded(): Promise<void> {
+    const { clock } = this.#svc
+    const older = this.#config.timeout > 0 ? clock.ms() - Math.round(this.#config.timeout * 1000) : -1
+    for (const row of await endedDelegations(this.#svc.use(Store), older)) await this.#end(row)
   }
 
   async #end(row: Awaited<ReturnType<typeof endedDelegations>>[number]): Promise<void> {

@@ -20,4 +20,7 @@ ALTER TABLE a2a_patterns ADD COLUMN spent_tokens INTEGER NOT NULL DEFAULT 0;
   '046-views': `
 CREATE VIEW a2a_patterns_view AS SELECT pattern_id, name, status, created_at FROM a2a_patterns;
 `,
+  '066-agents-index': `
+CREATE INDEX patterns_by_initiator ON a2a_patterns (initiator);
+`,
 }

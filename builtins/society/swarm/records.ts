@@ -1,5 +1,6 @@
 import { errorMessage, type PluginHandle } from '#kernel'
-import { Store, setValue } from '#platform/store/contract'
+import { coalesce } from '#lib/coalesce'
+import { newestSeq, Store, setValue } from '#platform/store/contract'
 import { TaskTypes } from './contract.ts'
 import { CURSOR, cursor, listEndedGoals } from './repository.ts'
 import { classify } from './task-types.ts'
@@ -14,27 +15,27 @@ const BATCH_SIZE = 200
  */
 export class Records {
   readonly #svc: PluginHandle
-  #lastCheck: Promise<void> = Promise.resolve()
+  /** Records all goals that ended since the last check. Never rejects. */
+  readonly look = coalesce(() =>
+    this.#check().catch(error => this.#svc.log.warn({}, `could not record ended goals yet: ${errorMessage(error)}`)),
+  )
+  /** Event up to which this process has found no further goal: the cursor moves only with goals. */
+  #checked = 0
 
   constructor(svc: PluginHandle) {
     this.#svc = svc
   }
 
-  /** Records all goals that ended since the last check. Checks are serialized in this process. */
-  look(): Promise<void> {
-    const check = this.#lastCheck.then(() => this.#check())
-    this.#lastCheck = check.catch(error => {
-      this.#svc.log.warn({}, `could not record ended goals yet: ${errorMessage(error)}`)
-    })
-    return this.#lastCheck
-  }
-
   async #check(): Promise<void> {
     const store = this.#svc.use(Store)
     const types = this.#svc.list(TaskTypes)
-    for (let after = await cursor(store); ; ) {
+    const newest = await newestSeq(store)
+    for (let after = Math.max(await cursor(store), this.#checked); ; ) {
       const { goals, last } = await listEndedGoals(store, after, BATCH_SIZE)
-      if (last === after) return
+      if (last === after) {
+        this.#checked = newest
+        return
+      }
       const records = goals.map(({ objective, status, tools, ...goal }) => {
         return { ...goal, tools, success: status === 'completed', task_type: classify(types, objective, tools) }
       })

@@ -509,6 +509,17 @@ describe('the database schema', () => {
     const plain = tables.map(({ sql }) => sql.replace(/--.*$/gm, '').replace(/\s+/g, ' '))
     expect(plain.join('\n')).toMatchSnapshot()
   })
+
+  it('has an index for each table that is searched when an agent is deleted, or for what it has read', async () => {
+    const { home, db } = await open()
+    await using _ = home
+    const plan = await db.all<{ detail: string }>("EXPLAIN QUERY PLAN DELETE FROM agents WHERE agent_id = 'coder-1'")
+    expect(plan.filter(({ detail }) => detail.startsWith('SCAN'))).toEqual([])
+    const [read] = await db.all<{ detail: string }>(
+      "EXPLAIN QUERY PLAN SELECT 1 FROM nudges_view WHERE agent_id = 'coder-1' AND delivered_at < 1",
+    )
+    expect(read!.detail).toContain('(agent_id=? AND delivered_at<?)')
+  })
 })
 
 describe('a wall clock set back', () => {

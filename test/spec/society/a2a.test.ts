@@ -10,6 +10,7 @@ import guardrails from '#safety/guardrails/index'
 import { type A2AMessage, Mail, type MessageType } from '#society/a2a/contract'
 import { writeDirectly } from '../../support/direct-access.ts'
 import { runHeartbeat, text, toolCall, until, waitUntilIdle } from '../../support/index.ts'
+import Sqlite from '../../support/sqlite.ts'
 import { goalsOf, spawn } from '../core/models/model-host.ts'
 import { asksForGoal, goalOf, isOf, messages, NOTHING, rows, send, testHostWithMail } from './mail-host.ts'
 
@@ -491,6 +492,23 @@ describe('mailbox files', () => {
     await inTime(home, async () => (await readFile(inbox, 'utf8')).includes('"body":"ours"'))
     await checkMailboxes(home)
     expect((await messages(home, ann)).map(({ body }) => body).sort()).toEqual(['g-1', 'g-2', 'ours', 'torn'])
+  })
+
+  it('lose no line that was read while the database was locked', async () => {
+    await using home = await testHostWithMail(() => NOTHING, QUIET)
+    const ann = await spawn(home, 'ann')
+    home.kernel.heartbeat.start()
+    await waitUntilIdle(home)
+    await mkdir(join(home.root, '.svc/a2a', ann), { recursive: true })
+    const other = new Sqlite(join(home.root, '.svc/svc.db'))
+    other.exec('BEGIN IMMEDIATE')
+    const line = { message_id: 'n-1', type: 'request', from_agent: 'bot-1', body: 'Look here' }
+    await appendFile(fileOf(home, ann, 'inbox'), `${JSON.stringify(line)}\n`)
+    await inTime(home, async () => home.logged('inbox').length > 0)
+    other.exec('ROLLBACK')
+    other.close()
+    await inTime(home, async () => (await messages(home, ann)).length === 1)
+    expect(existsSync(`${fileOf(home, ann, 'inbox')}.corrupt`)).toBe(false)
   })
 
   it('contain each message once, with two daemons and after a crash during a write', async () => {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { SubAgent } from '#core/sub-agents/contract'
 import subAgents from '#core/sub-agents/index'
+import { definePlugin } from '#kernel'
 import sandbox from '#safety/sandbox/index'
 import type { Delegation } from '#society/delegation/contract'
 import delegation from '#society/delegation/index'
@@ -309,6 +310,26 @@ describe('a delegated task', () => {
     )
     expect(outcomes.find(line => line.startsWith('bob'))).toMatch(/cleo-\w+ accepted the task/)
     expect(outcomes.find(line => line.startsWith('cleo'))).toMatch(/declined the task: .*already delegated unchanged/)
+  })
+
+  it('is reported at once when it ends while another is reported', async () => {
+    let abandoned = false
+    const partner = definePlugin({
+      name: 'partner',
+      setup: svc =>
+        svc.on('delegation_ended', async () => {
+          if (abandoned) return
+          abandoned = true
+          await abandon(cleo)
+        }),
+    })
+    await using home = await testHostWithMail(() => NOTHING, { builtins: [delegation, partner] })
+    const abandon = (agent: string) => home.kernel.invoke('goals.abandon_all', { agent })
+    const [bob, cleo] = [await spawn(home, 'bob'), await spawn(home, 'cleo')]
+    for (const id of [bob, cleo]) await send(home, id, COUNT, { type: 'delegate' })
+    await abandon(bob)
+    const ended = [...(await delegationsOf(home, bob)), ...(await delegationsOf(home, cleo))]
+    expect(ended.map(({ status }) => status)).toEqual(['failed', 'failed'])
   })
 
   it('is reported as failed when its agent is deleted or its timeout has passed', async () => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isAlive } from '#lib/is-alive'
@@ -75,6 +75,19 @@ describe('a program in the background', () => {
     expect(await start(`${program} x`)).toMatch(
       /^\[proc-\w+ ended: ".*" was not run: this machine has no such program\]$/,
     )
+  })
+
+  it('runs where no record of it can be written', async () => {
+    await open()
+    const strays: unknown[] = []
+    const onStray = (error: unknown) => void strays.push(error)
+    process.on('unhandledRejection', onStray)
+    await writeFile(join(home.root, '.svc', 'journals'), 'no folder')
+    const id = await start('setInterval(() => {}, 1000)')
+    expect(await stop(id)).toContain('ended: you stopped it')
+    process.off('unhandledRejection', onStray)
+    expect(strays).toEqual([])
+    expect(home.logged('journals').length).toBeGreaterThan(0)
   })
 
   it('is waited for with until_output until it pauses, not only until its first output', async () => {

@@ -489,6 +489,16 @@ describe('the tools of an agent', () => {
     await expect(toolsOf(home, 'nobody')).rejects.toMatchObject({ code: 'agent_not_found' })
   })
 
+  it('are kept for a limited number of selections, because a task may name any', async () => {
+    await using home = await testHostWithModel(() => text('Done.'))
+    const all = Profile.parse({ name: 'worker', role: 'works' })
+    const first = () => home.kernel.use(ToolSets)(all, ['file'])
+    const before = first()
+    expect(first()).toBe(before)
+    for (let n = 0; n < 200; n++) home.kernel.use(ToolSets)(all, [`toolkit-${n}`])
+    expect(first()).not.toBe(before)
+  })
+
   it.each([true, false])('come and go with their toolkits, with toolkit_cache %s', async cache => {
     const { script } = scriptCalls()
     await using home = await testHostWithModel(script, { config: { daemon: { toolkit_cache: cache } } })

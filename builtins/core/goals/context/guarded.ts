@@ -70,6 +70,8 @@ interface SilentSources {
   sources: Sources
 }
 const silences = new WeakMap<PluginHandle, Map<string, SilentSources>>()
+/** Maximum number of agents of which this is known. */
+const MOST_SILENT = 100_000
 
 /**
  * Returns messages to an agent besides nudges, each cleaned and checked, which of them are the operator's, the writes
@@ -95,6 +97,7 @@ export async function pendingMessagesFor(
   })
   const sources = isSilent ? all.filter(({ value }) => value.portion === undefined) : all
   const found = await Promise.all(sources.map(source => readSource(source, agent_id, goal_id)))
+  if (known.size >= MOST_SILENT) known.clear()
   if (found.every(({ items }) => items.length === 0)) known.set(agent_id, { goal_id, wakes, sources: all })
   const more = found.some(({ items }, n) => items.length >= (sources[n]?.value.portion ?? Number.POSITIVE_INFINITY))
   const items = found.flatMap(each => each.items)

@@ -153,6 +153,8 @@ const NOTHING_OPEN = { unanswered: new Map<string, string>(), waiting: new Set<s
 
 /** Workspaces known to exist, for each project of this process. */
 const made = new WeakMap<PluginHandle, Set<string>>()
+/** Maximum number of them that are remembered. */
+const MOST_MADE = 100_000
 
 class Pursuit {
   readonly #svc: PluginHandle
@@ -303,6 +305,7 @@ class Pursuit {
     made.set(this.#svc, known)
     if (known.has(workspace)) return
     await this.#svc.ports.files.mkdir(workspace, { recursive: true, mode: 0o700 })
+    if (known.size >= MOST_MADE) known.clear()
     known.add(workspace)
   }
 

@@ -4,7 +4,7 @@ import type { Message, ModelCall, Spend } from '#core/models/contract'
 import { type RunEnd, type RunEvent, type RunRequest, Runtime, Schemas } from '#core/runtime/contract'
 import { problemOf } from '#interfaces/rest/contract'
 import { errorMessage, type PluginHandle, SvcError, type z } from '#kernel'
-import { unexpectedError } from '#lib/errors'
+import { isTransient, unexpectedError } from '#lib/errors'
 import { ActiveRecording, CycleEnd, recordInput, runInContext } from '#lib/recording-context'
 import { Recordings } from '#observability/recordings/contract'
 import { StoppingError } from '#platform/heartbeat/contract'
@@ -117,7 +117,7 @@ export class TaskRun {
       if (!(error instanceof LostTask))
         this.#svc.log.error(this.#fields, `cannot store the end of the task: ${errorMessage(error)}`)
       this.text.end(error instanceof LostTask ? undefined : error)
-      if (isPassing(error) && !this.row.detached) await this.#endLater(error, began)
+      if (isTransient(error) && !this.row.detached) await this.#endLater(error, began)
       // A process that continues the task starts another run.
       if (!this.isSettled) await this.journal.interruptRun()
     }
@@ -133,7 +133,7 @@ export class TaskRun {
         this.isSettled = true
         return
       } catch (again) {
-        if (!isPassing(again)) return
+        if (!isTransient(again)) return
       }
     }
   }
@@ -384,11 +384,6 @@ export class TaskRun {
     this.waits = isWaiting(status)
     await this.journal.runEnded()
   }
-}
-
-/** Returns whether the database may accept the same write later: it is locked, out of reach, or its disk is full. */
-function isPassing(error: unknown): error is SvcError {
-  return error instanceof SvcError && error.status === 503
 }
 
 function isText({ role, content }: Message): boolean {

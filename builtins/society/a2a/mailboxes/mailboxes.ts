@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { AgentNotFoundError, Agents, AmbiguousAgentError } from '#core/agents/contract'
 import { type Effect, errorMessage, type PluginHandle } from '#kernel'
+import { isTransient } from '#lib/errors'
 import { keyedMutex } from '#lib/keyed-mutex'
 import { lockFile } from '#lib/lock'
 import type { Wake } from '#platform/heartbeat/contract'
@@ -43,6 +44,8 @@ export class Mailboxes {
   readonly #svc: PluginHandle
   readonly #folder: string
   readonly #boxes = new Map<string, Mailbox>()
+  /** Last problem of each mailbox that could not be imported. */
+  readonly #importProblems = new Map<string, string>()
   /** Serializes writing and reading, so that own lines are not imported. */
   readonly #inTurn = keyedMutex()
   #problem: string | undefined
@@ -145,36 +148,43 @@ export class Mailboxes {
     const reached = new Set<string>()
     for (const agent_id of await this.#folders()) {
       for (const box of BOXES) {
+        const key = keyOf(agent_id, box)
         try {
-          for (const each of await this.#importMailbox(agent_id, box)) reached.add(each)
+          await this.#importMailbox(agent_id, box, reached)
+          this.#importProblems.delete(key)
         } catch (error) {
-          this.#svc.log.warn({ agent_id }, `cannot import the ${box} of the agent: ${errorMessage(error)}`)
+          // Opened again, so that it is read from its recorded position, even if it does not change.
+          this.#boxes.delete(key)
+          const problem = `cannot import the ${box} of the agent, retrying: ${errorMessage(error)}`
+          if (problem !== this.#importProblems.get(key)) this.#svc.log.warn({ agent_id }, problem)
+          this.#importProblems.set(key, problem)
         }
       }
     }
     return reached
   }
 
-  async #importMailbox(agent_id: string, box: MailboxKind): Promise<string[]> {
+  /** @param reached gets the recipients of the messages that are sent, also if a later one fails */
+  async #importMailbox(agent_id: string, box: MailboxKind, reached: Set<string>): Promise<void> {
     const store = this.#svc.use(Store)
     const mailbox = await this.#box(agent_id, box)
-    if (!(await mailbox.hasNewMail()) || !(await this.#isAgent(agent_id))) return []
+    if (!(await mailbox.hasNewMail()) || !(await this.#isAgent(agent_id))) return
     const { lines, place } = await mailbox.read()
-    const reached: string[] = []
     for (const message of await this.#unknownMessages(lines, mailbox)) {
       try {
         const { message: sent, effects } = await this.#svc.use(Mail).post(draftOf(message, agent_id, box))
         // The wake source wakes the recipients.
         if (!(await store.apply(effects.filter(({ effect }) => effect !== wakeAgents.kind.name)))) continue
-        if (!sent.read) reached.push(sent.to_agent)
+        if (!sent.read) reached.add(sent.to_agent)
       } catch (error) {
+        // The line is valid.
+        if (isTransient(error)) throw error
         mailbox.bad(JSON.stringify(message), errorMessage(error))
       }
     }
     await mailbox.moveBadLines()
     await store.apply([mailboxTaken({ agent_id, box, ...place })])
     mailbox.acknowledge(place)
-    return reached
   }
 
   /**
@@ -198,7 +208,7 @@ export class Mailboxes {
   }
 
   async #box(agent_id: string, box: MailboxKind): Promise<Mailbox> {
-    const key = `${agent_id}/${box}`
+    const key = keyOf(agent_id, box)
     const known = this.#boxes.get(key)
     if (known) return known
     const { ports, log } = this.#svc
@@ -229,6 +239,10 @@ export class Mailboxes {
   }
 }
 
+function keyOf(agent_id: string, box: MailboxKind): string {
+  return `${agent_id}/${box}`
+}
+
 /** Groups the lines of messages by mailbox. */
 function linesOf(rows: readonly MessageRow[]) {
   const boxes = new Map<string, { agent_id: string; box: MailboxKind; lines: Line[] }>()
@@ -237,8 +251,9 @@ function linesOf(rows: readonly MessageRow[]) {
     for (const box of BOXES) {
       const agent_id = box === 'inbox' ? row.to_agent : row.from_agent
       if (row.taken_from === box || agent_id === OPERATOR || !FOLDER.test(agent_id)) continue
-      const { lines } = boxes.get(`${agent_id}/${box}`) ?? { lines: [] }
-      boxes.set(`${agent_id}/${box}`, { agent_id, box, lines: [...lines, line] })
+      const key = keyOf(agent_id, box)
+      const { lines } = boxes.get(key) ?? { lines: [] }
+      boxes.set(key, { agent_id, box, lines: [...lines, line] })
     }
   }
   return boxes.values()

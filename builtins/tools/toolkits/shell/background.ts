@@ -172,7 +172,9 @@ export class BackgroundProcesses implements Processes {
   /** Runs a process. Never rejects: the agent reads how the process ended. */
   async #run(each: Background, request: Omit<ProcessRequest, 'time_limit_ms'>): Promise<void> {
     const { record, agent_id, log, stop } = each
-    let saved = this.#save(agent_id, record)
+    const warn = (error: unknown) => this.#svc.log.warn({ agent_id }, errorMessage(error))
+    const save = () => this.#save(agent_id, record).catch(warn)
+    let saved = save()
     try {
       const end = await this.#svc.use(Sandbox).run({
         ...request,
@@ -181,7 +183,7 @@ export class BackgroundProcesses implements Processes {
         limits: LONG_RUNNING,
         started: pid => {
           record.pid = pid
-          saved = saved.then(() => this.#save(agent_id, record))
+          saved = saved.then(save)
         },
         wrote: text => log.add(text),
       })
@@ -189,10 +191,9 @@ export class BackgroundProcesses implements Processes {
     } catch (error) {
       each.end = `ended: ${errorMessage(error).replace(/\.$/, '')}`
     }
-    const warn = (error: unknown) => this.#svc.log.warn({ agent_id }, errorMessage(error))
-    await saved.catch(warn)
+    await saved
     // A record stays of a process that the service stops, so that it is known after the restart.
-    if (stop.signal.reason !== SERVICE_STOPPED) await this.#removeRecord(record, agent_id)
+    if (stop.signal.reason !== SERVICE_STOPPED) await this.#removeRecord(record, agent_id).catch(warn)
     await this.#forgetOld(agent_id).catch(warn)
     if (!stop.signal.aborted) await this.#announceEnd(each).catch(warn)
   }

@@ -221,6 +221,27 @@ describe('a task with a tool that needs approval', () => {
     expect(sent).toEqual([])
   })
 
+  it('fails when it is cancelled while it requests the approval', async () => {
+    const { sent, plugin } = mailbox()
+    let cancelled: Promise<unknown> | undefined
+    const impatient = definePlugin({
+      name: 'impatient',
+      setup: svc =>
+        svc.on('approval_requested', async ({ task_id }) => {
+          cancelled = home.kernel.invoke('tasks.cancel', { task_id })
+          // The run may not end before the cancellation has reached it.
+          await new Promise(resolve => setTimeout(resolve, 50))
+        }),
+    })
+    const builtins = [plugin, impatient]
+    await using home = await testHostWithTasks(() => text('It is sent.'), { config: GATED, builtins })
+    home.server.enqueue(toolCall('send', { to: 'ann' }))
+    const { task_id } = await run(home, await spawn(home), 'Write to Ann.')
+    await cancelled
+    expect(await taskOf(home, task_id)).toMatchObject({ status: 'failed', error: { code: 'task_stopped' } })
+    expect(sent).toEqual([])
+  })
+
   it('fails, and leaves no approval pending, once its session is closed', async () => {
     const { sent, plugin } = mailbox()
     await using home = await testHostWithTasks(() => text('It is sent.'), { config: GATED, builtins: [plugin] })
