@@ -31,6 +31,8 @@ const FRESH = 2 / 3
 
 const PARKED =
   'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND (a.paused_at IS NOT NULL OR a.died_at IS NOT NULL))'
+/** An agent that was ended during its cycle has lost its lease. */
+const IS_DEAD = 'EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = leases.agent_id AND a.died_at IS NOT NULL)'
 /** A condition that PostgreSQL evaluates row by row in the order of the index, so of a million due rows only the first are read. */
 const AWAKE =
   'coalesce((SELECT a.paused_at IS NULL AND a.died_at IS NULL FROM agents a WHERE a.agent_id = leases.agent_id), true)'
@@ -219,7 +221,7 @@ export class ClusterScheduler implements Scheduler {
     const began = clock.monotonic()
     const since = Math.min(...held.map(({ id }) => this.#held.get(id) ?? began))
     const text = `UPDATE leases SET run_at = ${time.sql} + ${lease_ms}
-      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(held)}) RETURNING id`
+      WHERE owner = ${literal(store.owner)} AND (id, epoch) IN (${pairsOf(held)}) AND NOT ${IS_DEAD} RETURNING id`
     try {
       const left = since + lease_ms * LOST_AFTER - began
       const [, renewed] = await connections.retry(() => connections.ask([TURN, text]), Math.max(left, 0))

@@ -26,6 +26,9 @@ const PASS = `UPDATE leases SET epoch = leases.epoch + 1, cycle_num = leases.cyc
 const HELD = 'id = ? AND owner = ? AND epoch = ?'
 const UNTIL = `SELECT run_at FROM leases WHERE ${HELD}`
 const RENEW = `UPDATE leases SET run_at = ? WHERE ${HELD}`
+/** An agent that was ended during its cycle has lost its lease. */
+const IS_DEAD = 'EXISTS (SELECT 1 FROM agents_view a WHERE a.agent_id = leases.agent_id AND a.died_at IS NOT NULL)'
+const RENEW_LIVE = `${RENEW} AND NOT ${IS_DEAD}`
 /** Returns a lease to its state before the claim. */
 const UNCLAIM = `UPDATE leases SET owner = NULL, cycle_num = cycle_num - 1, run_at = iif(${PARKED}, ?, ?) WHERE ${HELD}`
 const IS_PARKED = `SELECT 1 FROM leases WHERE id = ? AND ${PARKED}`
@@ -149,7 +152,7 @@ export class LocalScheduler implements Scheduler {
     const { database } = this.#options
     const until = this.#options.now() + LEASE_MS
     return database.write(() =>
-      held.filter(({ id, owner, epoch }) => database.run({ sql: RENEW, params: [until, id, owner, epoch] }) === 0),
+      held.filter(({ id, owner, epoch }) => database.run({ sql: RENEW_LIVE, params: [until, id, owner, epoch] }) === 0),
     )
   }
 

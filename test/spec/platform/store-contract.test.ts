@@ -261,6 +261,15 @@ describe.each(['sqlite', 'postgres'] as const)('the store on %s', engine => {
       expect(agents(await scheduler(there).claim(9))).toEqual([])
     })
 
+    it_('is lost when its agent is ended, so that its model call ends too', async () => {
+      const lease = await leaseAgent('a')
+      expect(await scheduler().renew([lease])).toEqual([])
+      await store_(there).apply([
+        must({ sql: 'UPDATE agents SET died_at = ? WHERE agent_id = ?', params: [clock.ms(), 'a'] }),
+      ])
+      expect(await scheduler().renew([lease])).toEqual([lease])
+    })
+
     it_('that is refused is given back all the same', async () => {
       const lease = await leaseAgent('a')
       const nothing = must({ sql: "DELETE FROM plugin_values WHERE key = 'absent'", params: [] })

@@ -9,6 +9,7 @@ import guardrails from '#safety/guardrails/index'
 import { Toolkits, tool } from '#tools/toolkits/contract'
 import { writeDirectly } from '../../../support/direct-access.ts'
 import {
+  fault,
   type ModelServerRequest,
   runHeartbeat,
   type TestHost,
@@ -161,6 +162,25 @@ describe('a sub-agent', () => {
     for (let n = 0; n < 2; n++) await runHeartbeat(home)
     await waitForCompletedGoal(home)
     expect((await child(home)).status).toBe('terminated')
+  })
+
+  it('ends in the middle of its model call when its parent ends it', async () => {
+    const worker = [hire(), toolCall('wait_for_sub_agents'), toolCall('terminate_sub_agent', { sub_agent_id: 'scout' })]
+    const answer = family({ worker: [...worker, finish('all done')] })
+    const script = (request: ModelServerRequest) => (askedBy(request) === 'scout' ? fault('hang') : answer(request))
+    await using home = await testHostWithModel(script, { builtins: [subAgents] })
+    const id = await spawn(home)
+    home.kernel.heartbeat.start()
+    await until(() => requestsOf(home, 'scout').length > 0)
+    const { sub_agent_id } = await child(Object.assign(home, { id }))
+    const cut = until(home, 'cycle_end', ({ agent_id, result }) => agent_id === sub_agent_id && result === 'fenced')
+    await home.kernel.invoke('agents.nudge', { id, message: 'Stop the scout.' })
+    await until(async () => {
+      await home.clock.advance(1_000)
+      return (await child(Object.assign(home, { id }))).status === 'terminated'
+    })
+    await home.clock.advance(6_000)
+    await cut
   })
 
   it('keeps the goal of a parent that only says that it waits', async () => {
