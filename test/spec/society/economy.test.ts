@@ -279,9 +279,12 @@ describe('the market', () => {
       'the offer costs 500.00, and you have 100.00',
     )
     await home.use('buy_service', { offer_id: await offer(60), request: 'All of it' }, bob)
+    const wakes = async () =>
+      (await home.kernel.use(Store).get<{ wakes: number }>('SELECT wakes FROM leases_view WHERE id = ?', [bob]))!.wakes
+    const before = await wakes()
     await home.kernel.invoke('agents.delete', { id: ann })
     await home.runBeats(1)
-    expect(await balance(home, bob)).toBe(100)
+    expect([await balance(home, bob), await wakes()]).toEqual([100, before + 1])
     expect((await ledger(home)).accounts.find(({ account }) => account === 'departed')!.balance).toBe(100)
     expect((await ledger(home)).balanced).toBe(true)
   })

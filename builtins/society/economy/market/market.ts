@@ -1,11 +1,13 @@
 import { type Effect, z } from '#kernel'
-import { countRows, defineEffect, insertInto, type Store } from '#platform/store/contract'
+import { countRows, defineEffect, insertInto, type Store, wakeAgents } from '#platform/store/contract'
 import { accountOf, moveMoney } from './ledger.ts'
 
 /** Maximum number of offers of one agent. */
 export const MOST_OFFERS = 5
 /** Heartbeats within which an order must be delivered; afterwards the buyer is refunded. */
 export const DELIVERY_BEATS = 200
+/** Maximum number of orders reported at a time. */
+export const REPORTED_AT_ONCE = 20
 
 export interface OfferRow {
   offer_id: string
@@ -54,8 +56,8 @@ export function openOrders(store: Store, agent_id: string): Promise<OrderRow[]> 
 export function unreportedOrders(store: Store, agent_id: string): Promise<OrderRow[]> {
   return store.all<OrderRow>(
     `${ORDER} WHERE seller = ? AND seller_told = 0 AND status = 'open'
-     OR buyer = ? AND buyer_told = 0 AND status <> 'open' ORDER BY order_id LIMIT 20`,
-    [agent_id, agent_id],
+     OR buyer = ? AND buyer_told = 0 AND status <> 'open' ORDER BY order_id LIMIT ?`,
+    [agent_id, agent_id, REPORTED_AT_ONCE],
   )
 }
 
@@ -139,6 +141,7 @@ export async function endOrders(store: Store, beat: number): Promise<Effect[]> {
       reason: 'refund',
       payee: buyer === null ? 'departed' : accountOf(buyer),
     }),
+    ...(buyer === null ? [] : [wakeAgents({ agents: [buyer], reason: 'a refund' })]),
   ])
 }
 

@@ -3,12 +3,13 @@ import type { PluginHandle } from '#kernel'
 import { Store } from '#platform/store/contract'
 import { untrustedLines } from '#safety/net/contract'
 import { amount } from '../contract.ts'
-import { markOrdersReported, unreportedOrders } from './market.ts'
+import { markOrdersReported, REPORTED_AT_ONCE, unreportedOrders } from './market.ts'
 
 /** Reports orders to agents: to sellers the orders to deliver, to buyers the outcomes. */
 export function orderMessages(svc: PluginHandle): MessageSource {
   return {
     name: 'market',
+    portion: REPORTED_AT_ONCE,
     async pending(agent_id) {
       const orders = await unreportedOrders(svc.use(Store), agent_id)
       if (orders.length === 0) return { items: [], acknowledgements: [] }

@@ -11,6 +11,7 @@ import { Store } from '#platform/store/contract'
 import { Database } from '#platform/store/sqlite/database'
 import approvals from '#safety/approvals/index'
 import a2a from '#society/a2a/index'
+import economy from '#society/economy/index'
 import identity from '#society/identity/index'
 import suffering from '#society/suffering/index'
 import { drive, openBenchKernel, prepare } from '../../../bench/agents/cycles.ts'
@@ -92,7 +93,10 @@ describe('database and model costs', () => {
     expect(home.server.requests.length).toBe(asked)
   })
 
-  it('each further agent at rest adds no database statement to a heartbeat', async () => {
+  it.each([
+    ['no database statement', suffering, {}, 0],
+    ['one database statement, in an economy,', economy, { economy: { enabled: true, life_events: false } }, 1],
+  ] as const)('each further agent at rest adds %s to a heartbeat', async (_, plugin, config, statements) => {
     let looks = 0
     const files = new Proxy(fs, {
       get(of, name) {
@@ -101,7 +105,8 @@ describe('database and model costs', () => {
       },
     })
     await using home = await testHostWithModel(() => goalAnswer(''), {
-      builtins: [suffering, identity, memory, approvals, schedules, subAgents, a2a, daemon, runs],
+      builtins: [plugin, identity, memory, approvals, schedules, subAgents, a2a, daemon, runs],
+      config: config as never,
       ports: { files },
     })
     using counting = countStatements()
@@ -121,7 +126,7 @@ describe('database and model costs', () => {
     console.log(`a heartbeat of one agent at rest: ${JSON.stringify(one)}; of each more: ${JSON.stringify(each)}`)
     expect(each.reads).toBe(0)
     expect(each.transactions).toBe(0)
-    expect(each.statements).toBe(0)
+    expect(each.statements).toBe(statements)
     // For all agents together: the heartbeat, and the record of their cycles. Reads look for due agents twice a second,
     // and for busy ones.
     expect(one.transactions).toBeLessThanOrEqual(4)
