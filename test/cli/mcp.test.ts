@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, symlink } from 'node:fs/promises'
+import { access, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -33,6 +33,17 @@ const call = (id: number, name: string, input = {}) => ({
   method: 'tools/call',
   params: { name, arguments: input },
 })
+
+const EXTRA = `import { definePlugin, z } from 'svc'
+
+export default definePlugin({
+  name: 'extra',
+  setup(svc) {
+    const shape = { name: 'extra.hello', summary: 'Say hello', input: z.object({}), output: z.object({ text: z.string() }) }
+    svc.operation({ ...shape, mcp: true, run: async () => ({ text: 'hello' }) })
+  },
+})
+`
 
 interface Message {
   jsonrpc: string
@@ -176,6 +187,11 @@ describe('svc mcp', () => {
     release.fire()
     const second = await connectClient(overStdio(dir.path))
     await until(async () => (await second.call('tasks_get', { task_id })).output.status === 'completed')
+
+    // A plugin that is loaded in the daemon adds its tools to the list of the client's process.
+    await writeFile(join(dir.path, 'plugins/extra.ts'), EXTRA)
+    expect((await second.call('plugins_reload', { name: 'extra' })).text).toContain('"loaded"')
+    expect((await second.call('extra_hello')).output).toEqual({ text: 'hello' })
 
     // A cancelled call ends its task; a daemon that goes away is reported.
     const cancelled = new AbortController()

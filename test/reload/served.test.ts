@@ -81,6 +81,7 @@ it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and G
   await home.dir.write({ 'plugins/weather.ts': weather('rain') })
   expect(await home.cli('plugins', 'reload')).toMatchObject({ code: 0, stdout: 'weather: reloaded\n' })
   expect((await home.ask('GET', '/weather/bonn')).json).toEqual({ sky: 'rain in bonn' })
+  expect((await home.cli('plugins', 'reload', 'plugins/weather.ts')).stdout).toBe('weather: reloaded\n')
 
   await home.dir.write({ 'plugins/weather.ts': `${weather('hail')}\nthrow new Error('no luck')` })
   const failed = await home.cli('plugins', 'reload', 'weather')
@@ -91,7 +92,7 @@ it('POST /plugins/reload and svc plugins reload apply at once; svc plugins and G
   expect((await home.cli('plugins')).stdout).toMatch(/^weather +live .*\n(.|\n)*weather\.ts:\d+\): no luck/m)
   expect(await home.plugin('weather')).toMatchObject({
     state: 'live',
-    swaps: 1,
+    swaps: 2,
     error: expect.stringContaining('no luck'),
   })
   expect((await home.ask('GET', '/weather/bonn')).json).toEqual({ sky: 'rain in bonn' })

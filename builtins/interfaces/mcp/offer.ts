@@ -55,7 +55,13 @@ export function daemonOfferOf(
   const names = new Set(own.map(toolName))
   return {
     ...offerOf(svc, config, own),
-    callElsewhere: async (tool, args, call) => (names.has(tool) ? undefined : callInDaemon(svc, tool, args, call)),
+    async callElsewhere(tool, args, call) {
+      if (names.has(tool)) return undefined
+      const answer = await callInDaemon(svc, tool, args, call)
+      // The client sees the tools of this process.
+      if (answer && tool === 'plugins_reload') await svc.invoke('plugins.reload', args, call).catch(() => {})
+      return answer
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { defineError, HostToken, operation, type PluginHandle, z } from '#kernel'
 import { columns } from '#lib/columns'
 import { ApplyResult, Plugin } from './contract.ts'
@@ -46,8 +47,9 @@ export const pluginsReload = operation({
   mcp: true,
   errors: [PluginNotFoundError],
   async run({ name }, { svc }) {
+    const only = name?.includes('/') ? resolve(svc.project.root, name) : name
     // A plugin that waited for another one is tried twice.
-    const applied = [...new Map((await svc.use(HostToken).apply(name)).map(each => [placeOf(each), each])).values()]
+    const applied = [...new Map((await svc.use(HostToken).apply(only)).map(each => [placeOf(each), each])).values()]
     if (name === undefined) return [...applied, ...earlierFailures(svc, applied)]
     if (applied.length > 0) return applied
     const files = svc

@@ -54,6 +54,24 @@ function shapesOf(events: readonly EventRow[]): string[] {
   })
 }
 
+/** Returns two lines of the event log as text: what differs in events of one type, else the whole lines. */
+export function differencesOf(a: string, b: string): readonly [string, string] {
+  if (!a.startsWith('{') || !b.startsWith('{')) return [a, b]
+  const [left, right] = [a, b].map(line => JSON.parse(line, (key, value) => (MADE.test(key) ? undefined : value)))
+  const fields = [differing(left.data, right.data), differing(right.data, left.data)].map(each => JSON.stringify(each))
+  if (left.type !== right.type || fields.every(each => each === '{}')) return [a, b]
+  return [`${left.type} ${fields[0]}`, `${right.type} ${fields[1]}`]
+}
+
+/** Returns the fields of an object that another one does not have, or has with other values. */
+function differing(value: unknown, other: unknown): unknown {
+  const isObject = (each: unknown): each is Record<string, unknown> =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+  if (!isObject(value) || !isObject(other)) return value
+  const fields = Object.entries(value).filter(([key, each]) => JSON.stringify(each) !== JSON.stringify(other[key]))
+  return Object.fromEntries(fields.map(([key, each]) => [key, differing(each, other[key])]))
+}
+
 function sumOf(events: readonly EventRow[]) {
   const sum = { events: events.length, cycles: 0, steps: 0, tool_calls: 0, goals_completed: 0, tokens: 0, cost_usd: 0 }
   let micros = 0

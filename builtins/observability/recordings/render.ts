@@ -1,5 +1,6 @@
 import { pluralize } from '#lib/pluralize'
 import type { RecordedStep, Recording, ReplayVerdict, RunDiff } from './contract.ts'
+import { differencesOf } from './diff.ts'
 
 const LONGEST = 400
 
@@ -32,12 +33,13 @@ export function renderDiff({ same, common, divergence, a, b }: RunDiff): string 
   const table = [['', 'A', 'B', 'A AFTER', 'B AFTER'], ...rows]
   const widths = table[0]!.map((_, n) => Math.max(...table.map(row => row[n]!.length)))
   const { agent_id, cycle_num } = divergence!
+  const [first, second] = differencesOf(divergence!.a, divergence!.b)
   return [
     `A  ${a.run_id}`,
     `B  ${b.run_id}`,
     `identical for ${pluralize(common, 'event')}; then${agent_id ? ` in ${agent_id}` : ''}${cycle_num === null ? '' : `, cycle ${cycle_num}`}:`,
-    `A  ${divergence!.a.slice(0, LONGEST)}`,
-    `B  ${divergence!.b.slice(0, LONGEST)}`,
+    `A  ${first.slice(0, LONGEST)}`,
+    `B  ${second.slice(0, LONGEST)}`,
     '',
     ...table.map(row =>
       row.map((cell, n) => (n === 0 ? cell.padEnd(widths[n]!) : cell.padStart(widths[n]!))).join('  '),

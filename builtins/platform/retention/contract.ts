@@ -23,7 +23,7 @@ export const RetentionReport = z.object({
 export type RetentionReport = z.infer<typeof RetentionReport>
 
 export interface Retention {
-  /** Applies all rules once. A second call meanwhile waits for the first and returns its report. */
+  /** Applies all rules once, and then throws the first error of a rule. A second call meanwhile waits for the first. */
   run(options?: { dry_run?: boolean }): Promise<RetentionReport>
 }
 export const Retention = token<Retention>('retention', { run: 'function' })

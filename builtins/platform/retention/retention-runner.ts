@@ -51,11 +51,16 @@ export class RetentionRunner implements Retention {
     for (const rule of this.#rules()) if (rule.always) await this.#apply(rule, () => this.#all(rule, 0))
   }
 
-  /** Returns the number of entries; errors are logged, as data of other modules can still be removed. */
-  async #apply({ name }: RetentionRule, work: () => Promise<number>): Promise<number | undefined> {
+  /** Returns the number of entries; errors are logged and kept, as data of other modules can still be removed. */
+  async #apply(
+    { name }: RetentionRule,
+    work: () => Promise<number>,
+    errors: unknown[] = [],
+  ): Promise<number | undefined> {
     try {
       return await work()
     } catch (error) {
+      errors.push(error)
       this.#svc.log.warn({}, `${name}: old data could not be removed: ${errorMessage(error)}`)
       return undefined
     }
@@ -67,9 +72,10 @@ export class RetentionRunner implements Retention {
     const now = clock.ms()
     const days_ms = this.#config.days * DAY_MS
     const rows: Record<string, number> = {}
+    const errors: unknown[] = []
     for (const rule of this.#rules()) {
       const before = now - (rule.kept_ms?.() ?? days_ms)
-      const n = await this.#apply(rule, () => (dry_run ? rule.count(before) : this.#all(rule, before)))
+      const n = await this.#apply(rule, () => (dry_run ? rule.count(before) : this.#all(rule, before)), errors)
       if (n !== undefined) rows[rule.name] = n
     }
     const total = Object.values(rows).reduce((sum, n) => sum + n, 0)
@@ -79,6 +85,7 @@ export class RetentionRunner implements Retention {
     if (total > 0 && !dry_run) {
       await this.#svc.use(Store).apply([appendEvent({ type: 'retention_done', agent_id: null, data: report })])
     }
+    if (errors.length > 0) throw errors[0]
     return { dry_run, ...report }
   }
 

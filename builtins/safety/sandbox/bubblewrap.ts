@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import type { Ports } from '#kernel'
+import { DiskFullError, isDiskFull } from '#lib/errors'
 import { HELD } from '#lib/git'
 import { type Area, areaOf, type Guarded, isInside } from './reach.ts'
 
@@ -191,7 +192,12 @@ async function repository(files: Ports['files'], git: string, stage: Mount['stag
  * @param content content of that file, which changes nothing
  */
 async function hold(files: Ports['files'], at: string, content: string, keep: (at: string) => Mount): Promise<Mount[]> {
-  await files.writeFile(at, content, { flag: 'wx' }).catch(() => {})
+  await files.writeFile(at, content, { flag: 'wx' }).catch(async error => {
+    if (!isDiskFull(error)) return
+    // Git would fail on an empty file; without one, the program could make its own.
+    await files.rm(at, { force: true })
+    throw new DiskFullError({ what: dirname(at), next: '' })
+  })
   const found = await files.lstat(at).catch(() => undefined)
   if (!found?.isFile()) return []
   const isOurs = found.size === content.length && (await files.readFile(at, 'utf8').catch(() => '')) === content

@@ -20,7 +20,7 @@ const QUESTIONS = 5
  */
 export function Attention({ summary, shared }: { summary: Fleet['summary']; shared: ReadonlySet<string> }) {
   const { total, asking, statuses, stuck } = summary
-  const { running = true, frozen = false, problems = [] } = useDaemon().data ?? {}
+  const { running = true, health, frozen = false, problems = [] } = useDaemon().data ?? {}
   const modelProblem = useModelProblem()
   const questions = useQuestions().data ?? []
   const waiting = statuses.waiting_approval ?? 0
@@ -29,7 +29,7 @@ export function Attention({ summary, shared }: { summary: Fleet['summary']; shar
   const others = stuck - summary.reasons.reduce((sum, { agents }) => sum + agents, 0)
   if (!modelProblem && waiting + ofTasks + stuck + questions.length + problems.length === 0)
     // The header says what keeps all agents from working.
-    return total === 0 || !running || frozen ? null : (
+    return total === 0 || !running || health === 'stalled' || frozen ? null : (
       <p class="calm">No agent is stuck, and nothing needs your attention.</p>
     )
   return (

@@ -403,6 +403,16 @@ describe.skipIf(!hasChromium)('an operator at the dashboard', () => {
     await page.getByText(calm).waitFor({ state: 'detached' })
     await alive.invoke('daemon.resume')
     await page.getByText(calm).waitFor()
+    const problem = 'The disk is full.'
+    await page.route('**/daemon', async route => {
+      const answer = await route.fetch()
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), health: 'stalled', problem } })
+    })
+    await page.reload()
+    await page.getByText(`The daemon is stalled: ${problem}`).waitFor()
+    await page.getByRole('table').waitFor()
+    expect(await page.getByText(calm).count()).toBe(0)
+    await page.unroute('**/daemon')
     operator.rest()
     await deleteAgent(id)
 

@@ -103,9 +103,9 @@ describe('svc serve', () => {
   it('is back at its address when its daemon is restarted, with the requested heartbeat', async () => {
     await using dir = await project(FAST)
     const cwd = dir.path
-    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0'], { cwd })
+    await using server = new RunningSvc(['serve', '--with-daemon', '--port', '0', '-b', '0.7'], { cwd })
     const [, url, port] = await server.waitForOutput(URL_LINE)
-    await server.waitForOutput(/^Daemon: +PID/m)
+    await server.waitForOutput(/^Daemon: +PID \d+, a heartbeat every 0.7 s/m)
     const daemon = () => fetch(`${url}/daemon`).then(answer => answer.json())
     const refused = await svc(['restart', '--heartbeat', 'soon'], { cwd })
     expect(refused.code).toBe(2)

@@ -504,6 +504,9 @@ test('a fork with another model is a separate run that replays, with a diff of s
   expect(fork).toMatchObject({ kind: 'fork', forked_from: { run_id: run, step: 3, model: 'openai:brief' } })
   expect(diff).toMatchObject({ same: false, a: { goals_completed: 1 }, b: { goals_completed: 1 } })
   expect(diff.divergence).toMatchObject({ cycle_num: 2 })
+  const shown = home.kernel.points.find(Operations, 'recordings.diff')!.render?.(diff as never)
+  expect(shown).toContain('\nA  model_called {"model":"openai:scripted"')
+  expect(shown).toContain('\nB  model_called {"model":"openai:brief"')
   expect(diff.b.after.steps).toBeLessThan(diff.a.after.steps)
   expect(diff.b.after.tokens).toBeLessThan(diff.a.after.tokens)
   // The project contains nothing of the fork: no agent, event or goal.

@@ -6,13 +6,14 @@ import type { Goal } from '#core/goals/contract'
 import sessions from '#core/sessions/index'
 import subAgents from '#core/sub-agents/index'
 import tasks from '#core/tasks/index'
+import { definePlugin } from '#kernel'
 import { MIGRATIONS } from '#migrations'
 import events from '#observability/events/index'
 import metrics from '#observability/metrics/index'
 import runs from '#observability/runs/index'
 import summary from '#observability/summary/index'
 import type { Summary } from '#observability/summary/schema'
-import type { RetentionReport } from '#platform/retention/contract'
+import { type RetentionReport, RetentionRules } from '#platform/retention/contract'
 import retention from '#platform/retention/index'
 import schedules from '#platform/schedules/index'
 import { Database } from '#platform/store/sqlite/database'
@@ -39,7 +40,7 @@ const OTHERS = [approvals, sessions, tasks, subAgents, schedules, suffering, run
 async function testHostWithEverything(options: TestHostOptions = {}) {
   const home = await testHostWithModel(() => goalAnswer(''), {
     ...options,
-    builtins: OTHERS,
+    builtins: [...OTHERS, ...(options.builtins ?? [])],
     files: { 'profiles/worker.yaml': 'name: worker\nrole: r\n' },
   })
   const id = await spawn(home)
@@ -289,6 +290,21 @@ describe('retention', () => {
     expect(await run(home, { dry_run: true })).toMatchObject({ dry_run: true, rows: GONE, total: 11, freed_bytes: 0 })
     expect(await count(home, 'nudges')).toBe(4)
     expect(await count(home, 'approvals', "approval_id = 'ap-dead' AND status = 'pending'")).toBe(1)
+  })
+
+  it('fails if a part of the data could not be removed, after it removed the rest', async () => {
+    const broken = definePlugin({
+      name: 'broken',
+      needs: ['retention'],
+      setup(svc) {
+        const piece = () => Promise.reject(new Error('the disk is full'))
+        svc.add(RetentionRules, { name: 'broken', stage: -1, count: async () => 0, piece })
+      },
+    })
+    await using home = await testHostWithEverything({ builtins: [broken] })
+    await insertRows(home)
+    await expect(run(home)).rejects.toThrow('the disk is full')
+    expect(await count(home, 'nudges')).toBe(3)
   })
 
   it('removes old files of deleted agents from the trash', async () => {

@@ -57,6 +57,7 @@ export const OWN_COMMANDS: readonly OwnCommand[] = [
       }),
       flag('with-daemon', null, 'Run the daemon in this process'),
       { ...profiles, short: null },
+      heartbeat,
       dev,
       flag('reload', null, "Restart when the program's code changes; implies --dev"),
     ],

@@ -125,5 +125,6 @@ export function explainError(error: unknown): string {
   const message = errorMessage(error)
   const reason = cause?.code ?? cause?.message
   const below = statusOf(error) ?? (reason && message.includes(reason) ? undefined : reason)
-  return cut(cleanLine(below ? `${below}: ${message}` : message), 500)
+  const advice = below === 401 ? 'name a variable with a valid token or key in headers_env; ' : ''
+  return cut(cleanLine(below ? `${below}: ${advice}${message}` : message), 500)
 }

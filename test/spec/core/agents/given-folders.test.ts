@@ -301,6 +301,22 @@ describe.runIf(hasWall)('programs in given folders', () => {
     expect(await run('env sh -c "git add three && git -C packages/one status --short"')).toContain('[exit code 0]')
   })
 
+  it('leave no empty file in a repository on a full disk', async () => {
+    const failToWrite: Ports['files']['writeFile'] = async (path, data, options) => {
+      const isFull = String(path).endsWith('commondir')
+      await files.writeFile(path, isFull ? '' : data, options)
+      if (isFull) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    }
+    await home.close()
+    await open({ shell_allow_dev_commands: true }, { files: { ...files, writeFile: failToWrite } })
+    execFileSync('git', ['init', '-q', project])
+    expect(await home.use('shell_exec', { command: 'true' }, { folders: given() })).toMatch(
+      /^error: The disk .* is full/,
+    )
+    expect(existsSync(join(project, '.git/commondir'))).toBe(false)
+    execFileSync('git', ['-C', project, 'status'])
+  })
+
   it('change no settings of git while another program ends', async () => {
     let [onRemoval, remove] = [() => {}, () => {}]
     const removal = new Promise<void>(resolve => {

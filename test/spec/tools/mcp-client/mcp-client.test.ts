@@ -140,6 +140,15 @@ describe('MCP over HTTP', () => {
     expect(hits).toBe(0)
   })
 
+  it('names the setting for a token that the server requires', async () => {
+    await using server = await httpServer((_, answer) => {
+      answer.writeHead(401, { 'www-authenticate': 'Bearer' }).end('{"error":"invalid_token"}')
+    })
+    await using home = await testHostWithMcp({ far: { url: `${server.url}/mcp` } })
+    await until(async () => (await home.server('far')).error)
+    expect((await home.server('far')).error).toMatch(/^401: .* headers_env; .*invalid_token/)
+  })
+
   it('reads no endless error response', async () => {
     await using server = await httpServer((_, answer) => {
       answer.writeHead(500, { 'content-type': 'text/plain' })

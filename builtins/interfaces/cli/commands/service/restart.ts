@@ -40,10 +40,10 @@ const restart: HandWritten = async (given, context) => {
     for (const each of stopped)
       terminal.out(JSON.stringify({ event: 'stopped', at: ports.clock.now().toISOString(), ...each }))
   if (!serves) return start(input, context)
-  await writeHeartbeat(context, root, given.heartbeat)
   const served = { ...input, ...serves, with_daemon: true }
-  if (input.detach === true) return detach(root, ['serve', ...wordsOf(served, context)], context)
-  return serve(served, context)
+  if (input.detach !== true) return serve(served, context)
+  await writeHeartbeat(context, root, given.heartbeat)
+  return detach(root, ['serve', ...wordsOf(served, context)], context)
 }
 export default restart
 

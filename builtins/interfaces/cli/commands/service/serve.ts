@@ -12,6 +12,7 @@ import {
   presetsOf,
   spawnMissing,
 } from '../../process/announce.ts'
+import { writeHeartbeat } from '../../process/heartbeat.ts'
 import { serveUntilSignal } from '../../process/service.ts'
 import { findProject } from '../../project/project.ts'
 import { inDevelopment } from '../project/development.ts'
@@ -22,6 +23,7 @@ const serve: HandWritten = async (input, context) => {
   const port = Number(input.port ?? 8000)
   const host = String(input.host ?? '127.0.0.1')
   const root = await findProject(context.ports, context.named)
+  await writeHeartbeat(context, root, input.heartbeat)
   if (input.reload === true)
     return runReloading(['serve', ...wordsOf({ ...input, dev: true }, context), '--root', root], context)
   const withDaemon = input.with_daemon === true
@@ -49,7 +51,7 @@ const serve: HandWritten = async (input, context) => {
 }
 export default serve
 
-/** Returns the options of the command as arguments, without `--reload`. */
+/** Returns the options of the command as arguments, without `--reload` and `--heartbeat`. */
 export function wordsOf(
   { host, port, with_daemon, profiles, dev }: Readonly<Record<string, unknown>>,
   { json }: Pick<Context, 'json'>,
