@@ -64,7 +64,7 @@ export default defineConfig({
     ],
     // Projects of tests are their own; what the person who runs the tests has configured is neither read nor changed.
     env: { SVC_TRUST_PROJECT: 'true', XDG_CONFIG_HOME: join(tmpdir(), 'svc-test-config') },
-    globalSetup: ['test/support/vitest/build.ts'],
+    globalSetup: ['test/support/vitest/build.ts', 'test/support/vitest/clean.ts'],
     pool: 'forks',
     // What Vite made of a source is kept for all projects and the next run: a third of what one test file costs.
     experimental: { fsModuleCache: true, fsModuleCachePath: file('node_modules/.cache/vitest') },
