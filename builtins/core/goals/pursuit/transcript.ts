@@ -79,8 +79,9 @@ export class Transcript {
 
   /**
    * Drops the oldest messages once there are more than `max`, a quarter at once, so that the beginning of requests
-   * changes rarely. The first message (the goal) and the newest summary stay; an assistant message goes together with
-   * its results. The last turn stays whole, even when it is longer than `max`.
+   * changes rarely; where it is enough, only those that the newest summary covers. The first message (the goal) and the
+   * newest summary stay; an assistant message goes together with its results. The last turn stays whole, even when it
+   * is longer than `max`.
    * @returns the seq from which messages are kept, and that of a summary before it; null when nothing was dropped
    */
   prune(max: number): TranscriptRange | null {
@@ -88,6 +89,8 @@ export class Transcript {
     this.#rows.sort((a, b) => a.seq - b.seq)
     const left = max - Math.floor(max * PRUNED_SHARE)
     let cut = this.#rows.length - Math.max(left - 1, 1)
+    const summarized = this.#summarizedEnd()
+    if (this.#rows.length - (summarized - 1) <= max) cut = Math.min(cut, summarized)
     while (this.#rows[cut]?.message.role === 'tool') cut++
     // The results of the last turn come last, and that turn stays whole.
     if (cut >= this.#rows.length) cut = this.#rows.findLastIndex(({ message }) => message.role === 'assistant')
@@ -101,6 +104,14 @@ export class Transcript {
     this.#rows.splice(1, 0, summary)
     this.#chars += charsOf(summary)
     return { from, summary: summary.seq }
+  }
+
+  /** Index of the first message after the goal that the newest summary does not cover; 1 without a summary. */
+  #summarizedEnd(): number {
+    let at = this.#rows.findLastIndex(({ message }) => message.summary)
+    let keeps = this.#rows[at]?.message.summary?.keeps ?? 0
+    while (keeps > 0 && at > 1) if (!this.#rows[--at]!.message.summary) keeps--
+    return Math.max(at, 1)
   }
 }
 

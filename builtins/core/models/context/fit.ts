@@ -261,7 +261,10 @@ class Fitting {
     return this.#view.length
   }
 
-  /** Replaces messages by their summary. Later messages are shown uncleared again. */
+  /**
+   * Replaces messages by their summary. Results after it are cleared at once as far as they soon would be, so that the
+   * beginning of requests changes once.
+   */
   #summarize(message: Message, { keeps, model }: SummaryMark): void {
     const from = Math.max(this.#unsummarized.length - keeps, 0)
     this.summarized += from
@@ -275,6 +278,7 @@ class Fitting {
     this.#view = [...this.#unsummarized]
     this.#from = this.#uncleared = this.cleared = this.digested = 0
     this.#tokens = messagesTokens(this.shownMessages())
+    this.#clear(clearedResult)
   }
 
   #makeRoom(): void {

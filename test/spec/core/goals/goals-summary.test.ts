@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import memory from '#core/memory/index'
 import { CallLimits, type Message } from '#core/models/contract'
@@ -239,4 +240,22 @@ it('a full transcript is summarised before its oldest messages are removed, howe
   })
   expect((await firstEnded(home, home.id)).result).toBe(fact(1))
   expect(home.server.requests.filter(asksForSummary).length).toBeGreaterThan(0)
+})
+
+it('a full transcript loses only messages that a summary covers', async () => {
+  await using home = await reading({
+    files: 200,
+    wanted: [1],
+    window: 1_000_000,
+    config: { daemon: { pursuit_transcript_max_messages: 200 }, model: { context_limit: 1_000_000 } },
+  })
+  expect((await firstEnded(home, home.id)).result).toBe(fact(1))
+  const requests = home.server.requests.filter(each => !asksForGoal(each))
+  const changed = requests.filter((each, n) => {
+    const before = requests[n - 1]
+    if (!before || asksForSummary(each) || asksForSummary(before)) return false
+    return before.body.messages.some((message, at) => !isDeepStrictEqual(message, each.body.messages[at]))
+  })
+  expect(requests.filter(asksForSummary).length).toBeGreaterThan(3)
+  expect(changed).toEqual([])
 })

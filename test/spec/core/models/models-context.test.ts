@@ -163,6 +163,16 @@ describe('fitting a conversation into the window', () => {
     )
   })
 
+  it('clears results at once beside a summary, not at a later request, so that the beginning changes once', () => {
+    const said = pursuit(30)
+    const summary = { keeps: 41, model: 'openai:scribe', orders: [], older_orders: 0 }
+    const summarized = [...said, { role: 'user' as const, content: 'Historical goal:\n  Read all files', summary }]
+    const after = fitMessages(summarized, 32_000)
+    expect(after.cleared).toBeGreaterThan(0)
+    const later = fitMessages([...summarized, ...pursuit(6).slice(2)], 32_000)
+    expect(later.messages.slice(0, after.messages.length)).toEqual(after.messages)
+  })
+
   it('gives the space that short new results leave to the long ones, and says that their middle was not seen', () => {
     const said = pursuit(1).slice(0, 2)
     const sizes = [100, 100, 100, 14_000, 100, 15_000, 100, 15_500]
