@@ -1,7 +1,8 @@
-import { open, readdir, readFile, rename, stat } from 'node:fs/promises'
+import { appendFile, open, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openJournal } from '#interfaces/cli/process/journal'
+import { LogFile } from '#interfaces/cli/process/log-file'
 import { Terminal } from '#interfaces/cli/screen/terminal'
 import { systemPorts } from '#lib/system-ports'
 import { tempDir } from '../../support/temp.ts'
@@ -64,4 +65,23 @@ it('a log that was moved away is created again', async () => {
     return (await readdir(join(dir.path, 'logs'))).includes('svc.log')
   })
   await log.close()
+})
+
+it('a follower of a log that is rotated reads all of its lines, and then those of the next', async () => {
+  await using dir = await tempDir()
+  const file = join(dir.path, 'logs/svc.log')
+  const count = 3_000
+  await dir.write({ 'logs/svc.log': '' })
+  const log = new LogFile(dir.path, ports)
+  const { at } = await log.tail(1, () => true)
+  await appendFile(file, Array.from({ length: count }, (_, n) => line('a', n)).join(''))
+  await rename(file, `${file}.1`)
+  await dir.write({ 'logs/svc.log': line('b', 0) })
+  const writers: string[] = []
+  const stop = new AbortController()
+  for await (const each of log.follow(at, stop.signal)) {
+    writers.push(JSON.parse(each).writer)
+    if (writers.at(-1) === 'b') stop.abort()
+  }
+  expect(writers).toEqual([...Array(count).fill('a'), 'b'])
 })

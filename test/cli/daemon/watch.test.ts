@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RunningSvc } from '../../support/cli.ts'
 import type { TempDir } from '../../support/temp.ts'
@@ -57,6 +58,18 @@ describe.skipIf(!withTmux)('svc watch in a terminal', () => {
     expect(after).toMatch(/^before\nleft with 0$/m)
   })
 
+  it('keeps the selected agent when one above it is deleted', async () => {
+    await using home = await project({})
+    for (const name of ['first', 'second', 'third']) await svc(['spawn', 'coder', '--name', name], { cwd: home.path })
+    await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
+    await terminal.shows(/Agents \(3\)/)
+    await terminal.type('Down')
+    await svc(['kill', 'first'], { cwd: home.path })
+    await terminal.shows(/Agents \(2\)/)
+    await terminal.type('n')
+    await terminal.shows(/^To coder-\w+ \(second\):/m)
+  })
+
   it('restores the terminal on Ctrl-C, which ends with 130, and on SIGTERM', async () => {
     const watched = `sh -c 'echo $$ > pid; exec ${PROGRAM} watch'`
     const script = `${PROGRAM} watch --compact; echo "left with $?"; read go; ${watched}; echo "then $?"; cat`
@@ -80,7 +93,18 @@ describe.skipIf(!withTmux)('svc watch with a daemon', () => {
     await daemon.waitForOutput(/^Logs: /m)
     await using terminal = await tmux(home.path, { columns: 80, rows: 24 }, `${PROGRAM} watch; cat`)
     await terminal.shows(/Attention \(1 to decide\)/)
-    await terminal.type('a')
+    process.kill(daemon.pid, 'SIGSTOP')
+    try {
+      await terminal.type('a', 'n')
+      await terminal.shows(/^To coder-/m)
+    } finally {
+      process.kill(daemon.pid, 'SIGCONT')
+    }
+    await setTimeout(500)
+    await terminal.type('y')
+    // A key that is typed into another question decides nothing.
+    await terminal.shows(/^To coder-.*: y/m)
+    await terminal.type('Escape', 'a')
     const asked = await terminal.shows(
       /coder-[0-9a-f]{8} wants to call file_write \(creates or overwrites files\) with:/,
     )

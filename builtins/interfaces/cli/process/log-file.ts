@@ -56,12 +56,12 @@ export class LogFile {
       while (!signal.aborted) {
         const next = await files.stat(this.file).catch(() => undefined)
         handle ??= await this.#openAs(inode)
-        if (handle) {
-          const lines = await readOn(handle, offset)
+        const lines = handle && (await readOn(handle, offset))
+        if (lines && lines.length > 0) {
           offset += lines.length
           for (const line of splitLines(lines)) if (line.length > 0) yield line.toString('utf8')
-        }
-        if (next && next.ino !== inode) {
+          // A rotated file is left only at its end.
+        } else if (next && next.ino !== inode) {
           await handle?.close()
           handle = await files.open(this.file, 'r').catch(() => undefined)
           inode = next.ino

@@ -23,7 +23,6 @@ export interface AppParts {
 /** State of the page, and the actions of its keys. */
 export class App {
   readonly #parts: AppParts
-  #at = 0
   #over: Overlay = NOTHING
   #notice = ''
   #forget = () => {}
@@ -39,9 +38,17 @@ export class App {
   render(columns: number, rows: number, style: Style): string[] {
     const { feed, clock, compact } = this.#parts
     const { snapshot } = feed
-    this.#at = Math.min(this.#at, Math.max(0, snapshot.agents.length - 1))
     const time = clock.now().toTimeString().slice(0, 8)
     return page({ snapshot, at: this.#at, over: this.#over, notice: this.#notice, time, compact }, columns, rows, style)
+  }
+
+  /** Position of the selected agent, which changes when agents above it end or are deleted. */
+  get #at(): number {
+    const { chosen, snapshot } = this.#parts.feed
+    return Math.max(
+      0,
+      snapshot.agents.findIndex(({ agent_id }) => agent_id === chosen),
+    )
   }
 
   /** Handles the bytes that the terminal sent. */
@@ -78,8 +85,7 @@ export class App {
   #choose(at: number): void {
     const { feed } = this.#parts
     const { agents } = feed.snapshot
-    this.#at = Math.min(Math.max(0, at), Math.max(0, agents.length - 1))
-    feed.chosen = agents[this.#at]?.agent_id
+    feed.chosen = agents[Math.min(Math.max(0, at), agents.length - 1)]?.agent_id
     feed.look()
   }
 
@@ -93,10 +99,13 @@ export class App {
     const own = approvals.find(({ agent_id }) => agent_id === agents[this.#at]?.agent_id)
     const waiting = own ?? approvals[0]
     if (!waiting) return this.#say('Nothing waits for a decision.')
+    const before = this.#over
     try {
       const { approval_id, agent_id, tool_name, danger, args_sha256, ...call } = await actions.approval(
         waiting.approval_id,
       )
+      // A key that is typed into another question must not approve the call.
+      if (this.#over !== before) return
       const lines = [
         `${agent_id} wants to call ${tool_name}${danger ? ` (${danger})` : ''} with:`,
         ...JSON.stringify(call.arguments, null, 2).split('\n'),

@@ -96,12 +96,13 @@ export class Feed {
 
   async #poll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      const wait = new AbortController()
+      const stop = () => wait.abort()
+      // Set before the read, which may miss what changes meanwhile.
+      this.#soon = () => this.#clock.after(SOON_MS, stop)
       const next = await this.readOnce().catch((error: unknown) => ({ problem: errorMessage(error) }))
       if (signal.aborted) return
       this.#take(next)
-      const wait = new AbortController()
-      const stop = () => wait.abort()
-      this.#soon = () => this.#clock.after(SOON_MS, stop)
       signal.addEventListener('abort', stop, { once: true })
       await this.#clock.sleep(LOOK_MS, wait.signal)
       signal.removeEventListener('abort', stop)
