@@ -374,15 +374,19 @@ describe('evidence given by an agent', () => {
     expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
   })
 
-  it('is refused once when its command failed when it was last run', async () => {
-    const grep = toolCall('shell_exec', { command: 'grep -c well report.md' })
-    const claim = toolCall('finish_goal', { summary: 'done', evidence: ['`grep -c well report.md`'] })
-    await using home = await accepting([grep, claim, REPORT, claim], [])
-    expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
-    expect(shown(home).find(text => text.includes('cannot be confirmed'))).toContain(
-      '`grep -c well report.md` failed when you last ran it (exit code 2). Do what is missing',
-    )
-  })
+  it.each(['`grep -c well report.md`', 'grep -c well report.md'])(
+    'is refused once when its command failed when it was last run: %s',
+    async evidence => {
+      const grep = toolCall('shell_exec', { command: 'grep -c well report.md' })
+      const claim = toolCall('finish_goal', { summary: 'done', evidence: [evidence] })
+      const prose = text('I wrote summary.md.')
+      await using home = await accepting([grep, prose, claim, REPORT, claim], [])
+      expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
+      expect(shown(home).find(text => text.includes('cannot be confirmed'))).toContain(
+        '`grep -c well report.md` failed when you last ran it (exit code 2). Do what is missing',
+      )
+    },
+  )
 
   it('may name a command of git that one of the git tools ran', async () => {
     const claim = toolCall('finish_goal', {
