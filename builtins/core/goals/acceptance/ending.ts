@@ -119,19 +119,20 @@ export class GoalClaimCheck {
   }
 
   /**
-   * Refuses a summary without evidence that cannot be true, once with what is missing; an answer without `finish_goal`
-   * then for good. Where criteria are set, they decide.
+   * Refuses a summary without evidence that cannot be true, or the end of a goal that names a file which is nowhere, once
+   * with what is missing; an answer without `finish_goal` then for good. Where criteria are set, they decide.
    */
   async #checkAnswer({ unconfirmed, summary, evidence }: Claim): Promise<string | undefined> {
-    const { goal_id, claims_refused, acceptance } = this.#goal
+    const { goal_id, objective, claims_refused, acceptance } = this.#goal
     if (readAcceptance(acceptance).length > 0) return undefined
-    if (!unconfirmed && (claims_refused === CALL_REFUSED || evidence.length > 0)) return undefined
-    const claim = `${this.#refused} ${summary}`
+    if (!unconfirmed && claims_refused === CALL_REFUSED) return undefined
+    const said = `${this.#refused} ${evidence.length > 0 ? '' : summary}`
+    const claim = unconfirmed ? said : `${objective} ${said}`
     const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, claim, this.#reach))
     if (missing.length === 0) return undefined
     const problem = missing.map(file => `The file ${JSON.stringify(file)} does not exist in your workspace.`).join(' ')
     if (claims_refused && unconfirmed) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
-    this.#refused = claim
+    this.#refused = said
     await this.#refuseOnce(!unconfirmed)
     return unconfirmed
       ? `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
