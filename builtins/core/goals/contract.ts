@@ -106,7 +106,7 @@ export interface GoalRow extends Omit<Goal, GoalDetail> {
   /** A JSON array of `PlanStep`; null for none. */
   plan: string | null
   deadline_at: number | null
-  /** Whether its end was refused once because evidence was missing. */
+  /** Whether its end was refused because evidence was missing: 1 for an answer without `finish_goal`, 2 for a call of it. */
   claims_refused: number
   created_at: number
   completed_at: number | null

@@ -43,23 +43,27 @@ interface NamedCommand {
   run: CommandRun | undefined
 }
 
-/** Returns the commands that the evidence names. */
+/** Returns the commands that the evidence names: those marked as one, and others that were run for the goal. */
 export async function namedCommands(
   svc: PluginHandle,
   goal_id: string,
   evidence: readonly string[],
 ): Promise<NamedCommand[]> {
   const commands = evidence.flatMap(each => {
-    const [, quoted, typed] = COMMAND.exec(each.trim()) ?? []
-    const command = quoted ?? typed
-    return command?.includes(' ') ? [command.trim()] : []
+    const text = each.trim()
+    const [, quoted, typed] = COMMAND.exec(text) ?? []
+    const command = (quoted ?? typed ?? text).trim()
+    return command.includes(' ') ? [{ command, isMarked: command !== text }] : []
   })
-  const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id, commands.flatMap(toolsIn)) : []
-  return commands.map(command => {
-    const written = JSON.stringify(command).slice(1, -1)
-    const tools = toolsIn(command)
-    const run = runs.find(each => each.arguments.includes(written)) ?? runs.find(each => tools.includes(each.tool))
-    return { command, run }
+  const tools = commands.flatMap(({ command }) => toolsIn(command))
+  const runs = commands.length > 0 ? await commandRuns(svc.use(Store), goal_id, tools) : []
+  return commands.flatMap(({ command, isMarked }) => {
+    const written = JSON.stringify(command)
+    const ran = (text: string) => runs.find(each => each.arguments.includes(text))
+    // Without a mark it may be prose, unless it is exactly what was run.
+    if (!isMarked) return ran(written) ? [{ command, run: ran(written) }] : []
+    const run = ran(written.slice(1, -1)) ?? runs.find(each => toolsIn(command).includes(each.tool))
+    return [{ command, run }]
   })
 }
 

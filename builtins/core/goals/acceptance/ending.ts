@@ -23,6 +23,10 @@ export const NotAcceptedError = defineError({
     `${p.refused} ${p.problem}\nThe agent said: ${p.summary}`,
 })
 
+/** Values of `claims_refused`: an answer without `finish_goal` was refused; a call of it was. */
+const ANSWER_REFUSED = 1
+const CALL_REFUSED = 2
+
 /** Checks what agents say they achieved: a goal completes only when no check objects. */
 export class GoalClaimCheck {
   readonly #svc: PluginHandle
@@ -84,7 +88,7 @@ export class GoalClaimCheck {
    */
   async #checkOpenWork(): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
-    if (claims_refused) return undefined
+    if (claims_refused === CALL_REFUSED) return undefined
     const open = await openWorkOf(this.#svc, goal_id)
     const owed = await Promise.all(this.#svc.list(OpenWorkSources).map(source => source.owed?.(goal_id) ?? []))
     const what = open.map(each => each.what).join(', ')
@@ -97,16 +101,17 @@ export class GoalClaimCheck {
     return `${problems.join(' ')} If the goal is reached without it, call finish_goal again.`
   }
 
-  async #refuseOnce(): Promise<void> {
+  /** @param called whether `finish_goal` was called: an answer without it does not use up the refusal of a call */
+  async #refuseOnce(called = true): Promise<void> {
     const { goal_id } = this.#goal
-    this.#goal.claims_refused = 1
-    await this.#save([claimsRefused({ goal_id })])
+    this.#goal.claims_refused = called ? CALL_REFUSED : ANSWER_REFUSED
+    await this.#save([claimsRefused({ goal_id, as: this.#goal.claims_refused })])
   }
 
   /** Refuses missing evidence once per goal, because text that looks like a file or a command may be neither. */
   async #checkEvidence({ evidence }: Claim): Promise<string | undefined> {
     const { goal_id, claims_refused } = this.#goal
-    if (claims_refused || evidence.length === 0) return undefined
+    if (claims_refused === CALL_REFUSED || evidence.length === 0) return undefined
     const problems = await recordInput('claims', () => untrueClaims(this.#svc, goal_id, evidence, this.#reach))
     if (problems.length === 0) return undefined
     await this.#refuseOnce()
@@ -114,20 +119,21 @@ export class GoalClaimCheck {
   }
 
   /**
-   * Refuses a summary without evidence that cannot be true, once with what is missing; an answer without `finish_goal`
-   * then for good. Where criteria are set, they decide.
+   * Refuses a summary without evidence that cannot be true, or the end of a goal that names a file which is nowhere, once
+   * with what is missing; an answer without `finish_goal` then for good. Where criteria are set, they decide.
    */
   async #checkAnswer({ unconfirmed, summary, evidence }: Claim): Promise<string | undefined> {
-    const { goal_id, claims_refused, acceptance } = this.#goal
+    const { goal_id, objective, claims_refused, acceptance } = this.#goal
     if (readAcceptance(acceptance).length > 0) return undefined
-    if (!unconfirmed && (claims_refused || evidence.length > 0)) return undefined
-    const claim = `${this.#refused} ${summary}`
+    if (!unconfirmed && claims_refused === CALL_REFUSED) return undefined
+    const said = `${this.#refused} ${evidence.length > 0 ? '' : summary}`
+    const claim = unconfirmed ? said : `${objective} ${said}`
     const missing = await recordInput('claims', () => missingFiles(this.#svc, goal_id, claim, this.#reach))
     if (missing.length === 0) return undefined
     const problem = missing.map(file => `The file ${JSON.stringify(file)} does not exist in your workspace.`).join(' ')
-    if (claims_refused) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
-    this.#refused = claim
-    await this.#refuseOnce()
+    if (claims_refused && unconfirmed) throw new NotAcceptedError({ refused: 'Not confirmed:', problem, summary })
+    this.#refused = said
+    await this.#refuseOnce(!unconfirmed)
     return unconfirmed
       ? `The goal is not finished. ${problem} Do what is missing now, by tool calls, then call finish_goal.`
       : `${problem} Do what is missing; if the goal is reached all the same, call finish_goal again.`

@@ -55,11 +55,14 @@ export const setAcceptance = defineEffect({
   }),
 })
 
-/** Records that evidence was missing; later claims are not refused for that. */
+/** Records that evidence was missing; later claims of this kind are not refused for that. */
 export const claimsRefused = defineEffect({
   name: 'goals.claims_refused',
-  schema: z.object({ goal_id: z.string() }),
-  statements: ({ goal_id }) => ({ sql: 'UPDATE goals SET claims_refused = 1 WHERE goal_id = ?', params: [goal_id] }),
+  schema: z.object({ goal_id: z.string(), as: z.int() }),
+  statements: ({ goal_id, as }) => ({
+    sql: 'UPDATE goals SET claims_refused = ? WHERE goal_id = ?',
+    params: [as, goal_id],
+  }),
 })
 
 export const ACCEPTANCE_EFFECTS = [replaceAcceptance, setAcceptance, claimsRefused]

@@ -29,7 +29,7 @@ const FRAME =
 export function digestOf(messages: readonly Message[], limit: number): string {
   const words = wordsIn(messages)
   const texts = newest(words, limit * WORDS_SHARE)
-  const steps = stepsOf(messages)
+  const steps = withoutRepeats(stepsOf(messages))
   const rest = limit - texts.tokens
   const ownTexts = steps.filter(({ name }) => name === TEXT)
   const calls = steps.filter(({ name }) => name !== TEXT)
@@ -88,6 +88,16 @@ function stepsOf(messages: readonly Message[]): (Entry & { name: string })[] {
     })
     return [...texts, ...calls]
   })
+}
+
+/** Keeps the newest of equal steps, with their number: a small model repeats itself, and a digest of that says nothing else. */
+function withoutRepeats<T extends Entry>(steps: readonly T[]): T[] {
+  const times = new Map<string, number>()
+  for (const { line } of steps) times.set(line, (times.get(line) ?? 0) + 1)
+  const newest = new Map(steps.map(step => [step.line, step]))
+  return steps
+    .filter(step => newest.get(step.line) === step)
+    .map(step => (times.get(step.line)! > 1 ? { ...step, line: `${step.line} (${times.get(step.line)} times)` } : step))
 }
 
 function outcomeOf({ content, is_error, from_operator }: Message): string {

@@ -20,10 +20,15 @@ const eventsOf = async (home: TestHost, type: string) =>
   )
 
 /** Starts an agent with one operator goal that has these acceptance criteria. */
-async function accepting(list: Step[], acceptance: readonly unknown[], options: TestHostOptions = {}) {
+async function accepting(
+  list: Step[],
+  acceptance: readonly unknown[],
+  options: TestHostOptions = {},
+  objective = 'Write the report of today',
+) {
   const home = await asking(list, { ...options, builtins: [shell, git] })
   const id = await spawn(home)
-  const given = await home.request(`/agents/${id}/goals`, { objective: 'Write the report of today', acceptance })
+  const given = await home.request(`/agents/${id}/goals`, { objective, acceptance })
   const goal_id: string = given.json.goal_id
   const goal = async () => (await home.request(`/goals/${goal_id}`)).json as Goal
   const waitForEnd = async () => {
@@ -374,14 +379,25 @@ describe('evidence given by an agent', () => {
     expect(await stubborn.waitForEnd()).toMatchObject({ status: 'completed', result: 'done\n- none.md' })
   })
 
-  it('is refused once when its command failed when it was last run', async () => {
-    const grep = toolCall('shell_exec', { command: 'grep -c well report.md' })
-    const claim = toolCall('finish_goal', { summary: 'done', evidence: ['`grep -c well report.md`'] })
-    await using home = await accepting([grep, claim, REPORT, claim], [])
+  it.each(['`grep -c well report.md`', 'grep -c well report.md'])(
+    'is refused once when its command failed when it was last run: %s',
+    async evidence => {
+      const grep = toolCall('shell_exec', { command: 'grep -c well report.md' })
+      const claim = toolCall('finish_goal', { summary: 'done', evidence: [evidence] })
+      const prose = text('I wrote summary.md.')
+      await using home = await accepting([grep, prose, claim, REPORT, claim], [])
+      expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
+      expect(shown(home).find(text => text.includes('cannot be confirmed'))).toContain(
+        '`grep -c well report.md` failed when you last ran it (exit code 2). Do what is missing',
+      )
+    },
+  )
+
+  it('does not stand for a file that the goal names and that is nowhere, once', async () => {
+    const claim = toolCall('finish_goal', { summary: 'done', evidence: ['msg-12'] })
+    await using home = await accepting([claim, claim], [], {}, 'Write report.md')
     expect(await home.waitForEnd()).toMatchObject({ status: 'completed' })
-    expect(shown(home).find(text => text.includes('cannot be confirmed'))).toContain(
-      '`grep -c well report.md` failed when you last ran it (exit code 2). Do what is missing',
-    )
+    expect(shown(home).at(-1)).toContain('The file "report.md" does not exist in your workspace. Do what is missing')
   })
 
   it('may name a command of git that one of the git tools ran', async () => {

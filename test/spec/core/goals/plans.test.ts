@@ -84,7 +84,7 @@ describe('a goal', () => {
   })
 
   it('that is a part of another one is shown that goal, its parts and what the operator said about it', async () => {
-    const parts = ['Write part one into p1.txt', 'Write part two into p2.txt']
+    const parts = ['Write part one', 'Write part two']
     const divide = toolCall('add_subgoals', { objectives: parts })
     await using home = await asking([divide, finish('one\nis written'), finish('two is written'), finish('both')])
     const id = await spawn(home)

@@ -153,6 +153,23 @@ describe('fitting a conversation into the window', () => {
     expect(oldest(/- you said: Reading (\d+)\./)).toBeLessThan(oldest(/- file_read {"path":"file-(\d+)\.txt"}/) - 10)
   })
 
+  it('has equal steps of a model that repeats itself once in a digest', () => {
+    const repeated = (message: Message): Message =>
+      message.tool_calls
+        ? {
+            ...message,
+            content: 'I read on.',
+            tool_calls: [{ ...message.tool_calls[0]!, arguments: { path: 'a.txt' } }],
+          }
+        : message.role === 'tool'
+          ? { ...message, content: 'lorem ipsum '.repeat(300) }
+          : message
+    const digest = fitMessages(pursuit(200).map(repeated), 16_000).messages[2]!.content
+    expect(digest.match(/\n- you said: I read on\. \(\d+ times\)/g)).toHaveLength(1)
+    expect(digest.match(/\n- file_read {"path":"a\.txt"} → lorem .* \(\d+ times\)/g)).toHaveLength(1)
+    expect(digest).not.toContain('older steps were left out')
+  })
+
   it('names the calls to make again beside a summary', () => {
     const said = pursuit(5)
     said[3] = { ...said[3]!, is_kept: true }
