@@ -56,7 +56,7 @@ export const ModelConfig = z.object({
     .max(100_000_000)
     .default(256_000)
     .describe(
-      "Maximum tokens of a request and its answer, even where the model's context window is larger: a long conversation costs more in each step, and models follow it less well",
+      "Tokens of a conversation that count as its context window, however large the model's is: a long conversation costs more in each step, and models follow it less well",
     ),
   context_full: z
     .number()

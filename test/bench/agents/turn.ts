@@ -246,7 +246,7 @@ const WINDOW = 128_000
  */
 function contextRow(): Row {
   const said: Message[] = [{ role: 'system', content: 'You are worker.' }, ...conversation(3)]
-  const settings = { context_full: 0.75, context_target: 0.45 }
+  const settings = { context_limit: 256_000, context_full: 0.75, context_target: 0.45 }
   const limits = { window: WINDOW, max_output_tokens: null, ratio: 1 }
   const fitNow = () => fitRequest({ messages: said, tools: [], max_tokens: 4096 }, limits, settings)
   let [chars, cleared] = [0, 0]

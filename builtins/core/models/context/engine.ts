@@ -27,7 +27,7 @@ import { hasImages, nameImages, selectImages } from './vision.ts'
 import { ContextWindows, largerWindow, smallerWindow } from './windows.ts'
 
 export interface ContextParts {
-  config: FitSettings & Pick<ModelConfig, 'summary_model' | 'context_limit'>
+  config: FitSettings & Pick<ModelConfig, 'summary_model'>
   sees: Abilities['canSee']
   learned: LearnedModels
 }
@@ -62,7 +62,7 @@ export class ContextEngine {
   constructor(svc: PluginHandle, parts: ContextParts) {
     this.#svc = svc
     this.#parts = parts
-    this.#windows = new ContextWindows(svc.clock, parts.learned, parts.config)
+    this.#windows = new ContextWindows(svc.clock, parts.learned)
   }
 
   /**

@@ -9,6 +9,8 @@ import { messagesTokens, messageTokens, toolsTokens } from './tokens.ts'
 
 /** Settings for fitting a conversation, as shares of the window from 0 to 1. */
 export interface FitSettings {
+  /** Maximum tokens of a conversation, however large the window. */
+  context_limit: number
   /** Share of the window above which a conversation is shortened. */
   context_full: number
   /** Share of the window to which it is shortened. */
@@ -118,7 +120,14 @@ export function fitRequest(
   const input = window - answer
   const space = Math.max(input - fixed, input * MESSAGE_SHARE)
   const { context_full, context_target } = smallest ? SMALLEST : settings
-  const fitted = fittingOf(conversation, { full: space * context_full, target: space * context_target, input })
+  // A goal that is large itself, of at most 1.5 tokens for each UTF-16 unit, leaves as much again for the work on it.
+  const limit = Math.max(settings.context_limit / ratio, 3 * (conversation[0]?.content.length ?? 0))
+  const longest = Math.min(space, limit)
+  const fitted = fittingOf(conversation, {
+    full: longest * context_full,
+    target: longest * context_target,
+    input: limit < space ? limit : input,
+  })
   fitted.replay(conversation)
   const fittedMessages = fitted.shownMessages()
   return {

@@ -1,6 +1,5 @@
 import type { Clock } from '#kernel'
 import type { Target } from '../catalogue/names.ts'
-import type { ModelConfig } from '../config.ts'
 import type { CallPurpose, ModelFacts, ModelProblem, ModelProvider, Spend } from '../contract.ts'
 import type { LearnedModels } from '../learned/learned-models.ts'
 import { THINKS, THINKS_IF_ASKED } from '../parameters/thinking.ts'
@@ -74,16 +73,14 @@ export function largerWindow({ larger_window }: Pick<ModelProvider, 'larger_wind
 export class ContextWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #learned: LearnedModels
-  readonly #config: Pick<ModelConfig, 'context_limit'>
   readonly #answers = new Map<string, WindowAnswer>()
   readonly #conversations = new Map<string, Conversation>()
   /** Most tokens that the provider counted for one request, by model. */
   readonly #mostCounted = new Map<string, number>()
 
-  constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels, config: Pick<ModelConfig, 'context_limit'>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, learned: LearnedModels) {
     this.#clock = clock
     this.#learned = learned
-    this.#config = config
   }
 
   /** Returns the limits of a request. */
@@ -91,7 +88,7 @@ export class ContextWindows {
     const { ratio } = this.#conversationOf(target.id, purpose)
     const known = await this.find(target, facts)
     return {
-      window: Math.max(Math.min(known ?? ASSUMED_WINDOW, this.#config.context_limit), SMALLEST_WINDOW),
+      window: Math.max(known ?? ASSUMED_WINDOW, SMALLEST_WINDOW),
       max_output_tokens: facts.max_output_tokens,
       thinks: THINKS.test(target.id) ? 'by_default' : THINKS_IF_ASKED.test(target.id) ? 'if_asked' : undefined,
       ratio,

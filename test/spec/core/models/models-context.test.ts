@@ -9,7 +9,7 @@ import { refuse, text } from '../../../support/index.ts'
 import { type Dialect, tokensIn } from '../../../support/model/wire-rules.ts'
 import { testHostForModels } from './models-host.ts'
 
-const SETTINGS = { context_full: 0.75, context_target: 0.45 }
+const SETTINGS = { context_limit: 256_000, context_full: 0.75, context_target: 0.45 }
 
 /** Returns a pursuit of `steps` steps, each of which reads a file of `chars` characters. */
 function pursuit(steps: number, chars = 4_000): Message[] {

@@ -79,6 +79,7 @@ describe('a conversation as it is sent', () => {
       fc.property(transcript, fc.integer({ min: 300, max: 2_000 }), (said, window) => {
         const limits = { window, max_output_tokens: null, ratio: 1 }
         const { messages } = fitRequest(requestOf(said, MODELS.common), limits, {
+          context_limit: 256_000,
           context_full: 0.75,
           context_target: 0.45,
         })

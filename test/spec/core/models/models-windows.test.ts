@@ -54,21 +54,22 @@ test.each([
   expect(tokensIn(server.requests[0]!.body) + 500).toBeLessThanOrEqual(4_096)
 })
 
-test.each([
-  [{}, 256_000],
-  [{ context_limit: 20_000 }, 20_000],
-  [{ context_limit: 1_000_000 }, 1_000_000],
-])('of a window of 1,000,000 tokens, %o uses %i', async (model, window) => {
-  const { call, models } = await testHostForModels(() => text('Done.'), {
-    files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 1000000 } }\n' },
-    config: { model },
-  })
-  const asked = { ...ASKED, tools: [], purpose: PURPOSE, messages: conversation(30_000) }
-  const { total, ...report } = await models.measure!(asked)
-  expect(report.window).toBe(window)
-  expect(total).toBeLessThanOrEqual(window)
-  expect(total > 20_000).toBe(window > 30_000)
-  await call(asked)
+test('a conversation is shortened as if its window were no larger than the limit, however long its goal', async () => {
+  const total = async (messages: Message[], model = {}) => {
+    const { models } = await testHostForModels(undefined, {
+      files: { 'models.yaml': 'models: { "openai:scripted-1": { context_window: 1000000 } }\n' },
+      config: { model },
+    })
+    const report = await models.measure!({ ...ASKED, tools: [], purpose: PURPOSE, messages })
+    return report.total - report.sections.answer
+  }
+  const long = conversation(30_000)
+  expect(await total(long)).toBeGreaterThan(30_000)
+  expect(await total(long, { context_limit: 20_000 })).toBeLessThan(15_000)
+  const large: Message[] = [{ role: 'user', content: 'Read on. '.repeat(20_000) }, ...long.slice(1)]
+  const ofGoal = await total(large.slice(0, 1))
+  expect(ofGoal).toBeGreaterThan(20_000)
+  expect(await total(large, { context_limit: 20_000 })).toBeGreaterThan(ofGoal)
 })
 
 test('Ollama is asked again after the first answer, because it reports only loaded models', async () => {

@@ -173,6 +173,7 @@ it('images of old results are removed first, with how to get them again; later i
   const messages = selectImages('anthropic:claude-sonnet-4-6', true, said)
   const limits = { window: 8_000, max_output_tokens: null, ratio: 1 }
   const fitted = fitRequest({ messages, tools: [], max_tokens: 500 }, limits, {
+    context_limit: 256_000,
     context_full: 0.75,
     context_target: 0.45,
   })
@@ -208,7 +209,7 @@ it('the image of the newest result is replaced by text when it alone exceeds the
   const { messages } = fitRequest(
     { messages: selectImages('anthropic:claude-sonnet-4-6', true, said), tools: [], max_tokens: 500 },
     limits,
-    { context_full: 0.75, context_target: 0.45 },
+    { context_limit: 256_000, context_full: 0.75, context_target: 0.45 },
   )
   expect(messages.at(-1)!.images).toBeUndefined()
   expect(messages.at(-1)!.content).toMatch(/^The page\.\n\[Image "page\.png" .*: removed to save space/)
