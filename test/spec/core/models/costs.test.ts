@@ -126,7 +126,8 @@ describe('database and model costs', () => {
     console.log(`a heartbeat of one agent at rest: ${JSON.stringify(one)}; of each more: ${JSON.stringify(each)}`)
     expect(each.reads).toBe(0)
     expect(each.transactions).toBe(0)
-    expect(each.statements).toBe(statements)
+    // Rounded: what is done once in a while may fall into one of the two heartbeats.
+    expect(Math.round(each.statements)).toBe(statements)
     // For all agents together: the heartbeat, and the record of their cycles. Reads look for due agents twice a second,
     // and for busy ones.
     expect(one.transactions).toBeLessThanOrEqual(4)
