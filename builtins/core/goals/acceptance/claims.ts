@@ -61,9 +61,10 @@ export async function namedCommands(
     const written = JSON.stringify(command)
     const ran = (text: string) => runs.find(each => each.arguments.includes(text))
     // Without a mark it may be prose, unless it is exactly what was run.
-    if (!isMarked) return ran(written) ? [{ command, run: ran(written) }] : []
-    const run = ran(written.slice(1, -1)) ?? runs.find(each => toolsIn(command).includes(each.tool))
-    return [{ command, run }]
+    const run = isMarked
+      ? (ran(written.slice(1, -1)) ?? runs.find(each => toolsIn(command).includes(each.tool)))
+      : ran(written)
+    return isMarked || run ? [{ command, run }] : []
   })
 }
 

@@ -70,7 +70,7 @@ const OMITTABLE = [
 
 /**
  * Error messages that refuse one parameter, most specific first. Sources: the providers' documentation and issues that
- * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python), read on 2026-11-25, and hermes-agent, modelparams.dev on
+ * quote their answers (litellm, opencode, pi-mono, vllm, ollama, groq-python, hermes-agent, modelparams.dev), read on
  * 2026-12-01.
  */
 export const PARAMETER_SIGNS: readonly ParameterSign[] = [
